@@ -88,7 +88,7 @@ def pages(folder: Path) -> None:
     """
     wanted = {
         folder / name: text
-        for make in (_lectures, _scenarios, _figures, _ledger, _reference)
+        for make in (_lectures, _scenarios, figures_of_papers, _ledger, _reference)
         for name, text in make()
     }
     for path, text in wanted.items():
@@ -309,7 +309,8 @@ def _made_of(path: Path) -> Path | None:
 # ---- Figures ----
 
 
-def _figures() -> Iterator[tuple[str, str]]:
+def figures_of_papers() -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each page of figures."""
     readmes = sorted(FIGURES.rglob("README.md"), key=lambda path: len(path.parts))
     names = {
         readme: readme.parent.name.replace("figures", "thesis") for readme in readmes

@@ -4,7 +4,7 @@ bits hang on the Python.
 
 Tests run on all cores at once, and threads of each would wait for each other. Every
 test is in one tier: quick, `slow` or `long`. Property tests are in all three: the quick
-tier tries a quarter of their examples, the same in every run; `-m slow` all of them,
+tier tries an eighth of their examples, the same in every run; `-m slow` all of them,
 again the same; with `-m long`, or `-m "long and hypothesis"` for nothing else, they are
 fresh, and the report says how to repeat one that fails.
 """
@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import sys
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,6 +24,9 @@ from hypothesis.strategies import none
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     # before NumPy is imported, here and by the commands that tests run
     os.environ.setdefault(name, "1")
+
+# jsonschema would build 38 grammars, which takes seconds; no schema here needs them
+sys.modules["rfc3987_syntax"] = None
 
 # where tests run in the background, a shell has them ignore it, and so the commands
 # that they run
@@ -38,7 +42,7 @@ settings.register_profile("repeatable", UNTIMED, derandomize=True)
 settings.register_profile("fresh", UNTIMED, derandomize=False)
 # where Hypothesis's own plugin finds them
 SETTINGS = "_hypothesis_internal_use_settings"
-QUICK_SHARE = 4  # one in so many examples
+QUICK_SHARE = 8  # one in so many examples
 
 
 def sum_of_counts(values, /, start=0, *, plain=sum):
@@ -94,6 +98,8 @@ def tier(config):
 
 def pytest_configure(config):
     settings.load_profile("fresh" if tier(config) == "long" else "repeatable")
+    if tier(config) == "quick":  # compiling takes minutes
+        os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 
 @given(none())
@@ -122,9 +128,17 @@ def pytest_collection_modifyitems(config, items):
     """Each test in one tier; with the slow and with the long tests come the property
     tests.
     """
+    cases = Counter()
     for item in items:
-        if item.get_closest_marker("slow") and item.get_closest_marker("long"):
+        marks = {mark.name: mark for mark in item.iter_markers()}
+        if {"slow", "long"} <= marks.keys():
             raise pytest.UsageError(f"{item.nodeid} is both slow and long")
+        if "quick_cases" in marks and not {"slow", "long"} & marks.keys():
+            cases[item.obj] += 1
+            if cases[item.obj] > marks["quick_cases"].args[0]:
+                item.add_marker("slow")
+        if "compiled" in marks and "long" not in marks:
+            item.add_marker("slow")
     properties = [
         item for item in items if hasattr(getattr(item, "obj", None), "hypothesis")
     ]

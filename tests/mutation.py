@@ -335,7 +335,9 @@ def copy_of_project(folder: Path) -> Path:
 
 
 def fails(folder: Path, tests: Sequence[str]) -> bool:
-    """Whether a quick test fails in a copy of the project, or the tests do not end."""
+    """Whether a quick test fails in a copy of the project, or one of the compiled loop,
+    or the tests do not end.
+    """
     command = [
         sys.executable,
         "-m",
@@ -344,10 +346,13 @@ def fails(folder: Path, tests: Sequence[str]) -> bool:
         "-q",
         "-p",
         "no:cacheprovider",
+        "-m",
+        "not slow and not long or compiled and not long",
         *ENDS,
         *tests,
     ]
     paths = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    paths["NUMBA_DISABLE_JIT"] = "0"  # which the quick tests set otherwise
     try:
         ended = subprocess.run(
             command,

@@ -11,6 +11,7 @@ import re
 import struct
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import permutations, product
 from pathlib import Path
@@ -23,7 +24,6 @@ from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
@@ -142,14 +142,38 @@ def seen_on_a_terminal(line, is_enough, columns):
     return seen
 
 
-def check_refused(call, words):
-    """A call raises InputError with one line that has these words; that line."""
-    with pytest.raises(InputError) as refused:
+def check_refused(call, words, error=cg.InputError):
+    """A call raises an error of one line that has these words, or this text, which may
+    be a regular expression; return the line.
+    """
+    with pytest.raises(error) as refused:
         call()
     line = str(refused.value)
-    assert all(word in line for word in words), line
+    if isinstance(words, str):
+        assert words in line or re.search(words, line), line
+    assert isinstance(words, str) or all(word in line for word in words), line
     assert "\n" not in line
     return line
+
+
+def refusals(*cases, call=None, error=cg.InputError):
+    """Return a test of calls that are refused in one line.
+
+    Each case has the arguments of the call and the words of its message, as for
+    `check_refused`; without `call`, the only argument is the call.
+    """
+    rows = [getattr(case, "values", case) for case in cases]
+    marks = [getattr(case, "marks", ()) for case in cases]
+    table = [
+        pytest.param(arguments, words, marks=mark)
+        for (*arguments, words), mark in zip(rows, marks)
+    ]
+
+    @pytest.mark.parametrize(("arguments", "words"), table)
+    def refused(arguments, words):
+        check_refused(partial(*(call, *arguments) if call else arguments), words, error)
+
+    return refused
 
 
 def messages(caplog, level):

@@ -66,9 +66,9 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary)
         if pyodide is not None:
-            _copy_pyodide(pyodide, source)
+            copy_pyodide(pyodide, source)
         for package in PACKED:
-            _pack(package, source / "pypi")
+            write_wheel(package, source / "pypi")
         for script in scripts:
             notebook = json.loads(notebook_text(script.read_text(encoding="utf-8")))
             notebook["cells"][0]["source"] = "%pip install -q cgrsp_simpy"
@@ -82,7 +82,7 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
         shutil.copytree(source / "_output", folder, dirs_exist_ok=True)
 
 
-def _pack(package: str, folder: Path) -> None:
+def write_wheel(package: str, folder: Path) -> None:
     """Write the wheel of an installed pure-Python package."""
     path = Path(needed(package, EXTRA).__file__).parent
     metadata = distribution(package)
@@ -122,7 +122,7 @@ def _compile(archive: Path, sources: bool) -> None:
         shutil.move(shutil.make_archive(f"{archive}", "zip", folder), archive)
 
 
-def _copy_pyodide(path: Path, source: Path) -> None:
+def copy_pyodide(path: Path, source: Path) -> None:
     """Copy Pyodide's core and the required packages with their dependencies."""
     site = source / "static" / "pyodide"
     try:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, refusals
 
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.parameters import (
@@ -102,48 +102,45 @@ def test_a_value_stays_what_it_is_and_a_number_of_numpy_becomes_pythons(
     assert repr(getattr(oven, name)) == repr(kept)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"share": 2}, "share of small(=2) must be a number from 0 to 1"),
-        ({"warm_s": 0}, "warm_s of small(=0) must be a number > 0"),
-        ({"warm_s": True}, "warm_s of small(=True) must be a number > 0"),
-        ({"warm_s": "60"}, "warm_s of small(='60') must be a number > 0"),
-        ({"warm_s": np.nan}, "warm_s of small(=nan) must be a number > 0"),
-        ({"warm_s": np.inf}, "warm_s of small(=inf) must be a number > 0"),
-        ({"trays": 8.0}, "trays of small(=8.0) must be a whole number >= 1"),
-        ({"trays": True}, "trays of small(=True) must be a whole number >= 1"),
-        (
-            {"trays": 10**10},
-            "(=10000000000) must be a whole number >= 1, at most 1,000",
-        ),
-        ({"open_h": 24}, "(=24) must be an hour of day, from 0 to below 24"),
-        ({"fan": 1}, "fan of small(=1) must be true or false"),
-        ({"steps": "12"}, "steps of small(='12') must be a list"),
-        ({"steps": [1, -2]}, "steps[1] of small(=-2) must be a number >= 0"),
-        ({"heat": [1, -2]}, "heat[1] of small(=-2) must be a number >= 0"),
-        ({"heat": "hot"}, "heat of small(='hot') must be a number >= 0 or a list"),
-        ({"mix": [0.5, 0.6]}, "(=[0.5, 0.6]) must be shares that sum to 1 (here 1.1)"),
-        ({"mix": [0.5, "x"]}, "mix[1] of small(='x') must be a number from 0 to 1"),
-        ({"span": 3}, "span of small(=3) must be a pair of numbers"),
-        ({"span": [3]}, "span of small(=[3]) must be a pair of numbers (here 1)"),
-        ({"span": [3, 0]}, "span[1] of small(=0) must be a number > 0"),
-        ({"most": np.nan}, "most of small(=nan) must be a number >= 0"),
-        ({"pairs": 3}, "pairs of small(=3) must be an even number"),
-        ({"name": 3}, "name of Oven(=3) must be a string"),
-        ({"trays": 13}, "trays(=13) must be another number"),
-        (
-            {"fuel": "wod"},
-            "unknown fuel of small 'wod'; did you mean 'wood'? (allowed: wood, gas)",
-        ),
-    ],
+test_a_value_that_is_not_allowed_is_refused_in_one_line = refusals(
+    ({"share": 2}, "share of small(=2) must be a number from 0 to 1"),
+    ({"warm_s": 0}, "warm_s of small(=0) must be a number > 0"),
+    ({"warm_s": True}, "warm_s of small(=True) must be a number > 0"),
+    ({"warm_s": "60"}, "warm_s of small(='60') must be a number > 0"),
+    ({"warm_s": np.nan}, "warm_s of small(=nan) must be a number > 0"),
+    ({"warm_s": np.inf}, "warm_s of small(=inf) must be a number > 0"),
+    ({"trays": 8.0}, "trays of small(=8.0) must be a whole number >= 1"),
+    ({"trays": True}, "trays of small(=True) must be a whole number >= 1"),
+    (
+        {"trays": 10**10},
+        "(=10000000000) must be a whole number >= 1, at most 1,000",
+    ),
+    ({"open_h": 24}, "(=24) must be an hour of day, from 0 to below 24"),
+    ({"fan": 1}, "fan of small(=1) must be true or false"),
+    ({"steps": "12"}, "steps of small(='12') must be a list"),
+    ({"steps": [1, -2]}, "steps[1] of small(=-2) must be a number >= 0"),
+    ({"heat": [1, -2]}, "heat[1] of small(=-2) must be a number >= 0"),
+    ({"heat": "hot"}, "heat of small(='hot') must be a number >= 0 or a list"),
+    ({"mix": [0.5, 0.6]}, "(=[0.5, 0.6]) must be shares that sum to 1 (here 1.1)"),
+    ({"mix": [0.5, "x"]}, "mix[1] of small(='x') must be a number from 0 to 1"),
+    ({"span": 3}, "span of small(=3) must be a pair of numbers"),
+    ({"span": [3]}, "span of small(=[3]) must be a pair of numbers (here 1)"),
+    ({"span": [3, 0]}, "span[1] of small(=0) must be a number > 0"),
+    ({"most": np.nan}, "most of small(=nan) must be a number >= 0"),
+    ({"pairs": 3}, "pairs of small(=3) must be an even number"),
+    ({"name": 3}, "name of Oven(=3) must be a string"),
+    ({"trays": 13}, "trays(=13) must be another number"),
+    (
+        {"fuel": "wod"},
+        "unknown fuel of small 'wod'; did you mean 'wood'? (allowed: wood, gas)",
+    ),
+    call=lambda values: Oven(**{"name": "small", **values}),
 )
-def test_a_value_that_is_not_allowed_is_refused_in_one_line(values, message):
-    check_refused(lambda: Oven(**{"name": "small", **values}), [message])
 
 
-def test_a_number_beyond_the_floating_point_ones_is_refused():
-    check_refused(lambda: Oven("small", warm_s=10**400), ["must be a number > 0"])
+test_a_number_beyond_the_floating_point_ones_is_refused = refusals(
+    (lambda: Oven("small", warm_s=10**400), ["must be a number > 0"])
+)
 
 
 def test_parts_are_kept_as_they_are_and_others_refused():

@@ -43,6 +43,7 @@ def test_figures_are_drawn_in_one_process_per_core(monkeypatch, workers, process
 # ---- stdout and stderr ----
 
 
+@pytest.mark.slow
 def test_messages_on_a_log_go_to_stderr(tmp_path):
     rows = "submit_s,service_s\n0,5\n9,x\n7200,6\n3600,7\n"
     (tmp_path / "log.csv").write_text(rows)
@@ -117,6 +118,7 @@ def test_a_full_disk_is_one_line(line, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_terminal_of_ascii_gets_what_it_can_show(tmp_path):
     named = subject_of(cg.day("quiet", jobs=5)).varied(name="\xe9")
     named.to_toml(tmp_path / "day.toml")

@@ -52,6 +52,7 @@ def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.quick_cases(12)
 @pytest.mark.parametrize(
     ("line", "parts"),
     {

@@ -256,11 +256,10 @@ complete -p cgrsp
 
 @pytest.mark.slow
 @pytest.mark.skipif(which("bash") is None, reason="needs bash")
-def test_bash_completes_verbs_options_and_words_of_a_scenario(tmp_path, capsys):
+def test_bash_completes_verbs_options_and_words_of_a_scenario(tmp_path, file, capsys):
     pytest.importorskip("shtab")
     (tmp_path / "completion").write_text(output(capsys, "--completion", "bash"))
-    program = tmp_path / "cgrsp"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(CGRSP)} "$@"\n')
+    program = file(f'#!/bin/sh\nexec {shlex.join(CGRSP)} "$@"\n', "cgrsp")
     program.chmod(0o755)
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support import output
 
 from cgrsp_simpy.cli import main
 
@@ -27,10 +28,10 @@ def test_the_json_of_a_plan_has_the_machine_that_was_given(machine, log, capsys)
 
 def test_the_table_of_dag_is_of_any_graph_on_any_number_of_gpus(capsys):
     line = "papers tables dag graph=er:n=20 gpus=3 state=busy pairs=50 --format json"
-    assert main(line.split()) == 0
-    few = json.loads(capsys.readouterr().out)["figures"]
-    assert main(line.replace("gpus=3", "gpus=6").split()) == 0
-    more = json.loads(capsys.readouterr().out)["figures"]
+    few = json.loads(output(capsys, *line.split()))["figures"]
+    more = json.loads(output(capsys, *line.replace("gpus=3", "gpus=6").split()))[
+        "figures"
+    ]
     assert few[0]["found"] != more[0]["found"]
 
 

@@ -42,7 +42,7 @@ def test_events_come_before_the_figures(capsys):
 @pytest.mark.parametrize(
     ("scenario", "title", "key"),
     [
-        ("cluster jobs=20", "waits by class", "classes"),
+        ("cluster jobs=20 warm_up=0", "waits by class", "classes"),
         ("hgsp:tasks1 source.tasks=9 noise=0.3", "plan and run", "measured"),
     ],
 )

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support import check_refused, outcome, output, swf_of_three
+from support import check_refused, outcome, output, refusals, swf_of_three
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -85,11 +85,12 @@ def test_words_are_kept_for_json():
     assert worded.names == ["slots", "terms.warm_s"]
 
 
-def test_one_parameter_by_two_names_is_refused():
-    check_refused(
+test_one_parameter_by_two_names_is_refused = refusals(
+    (
         lambda: Worded("hectic", ["warm_s=1", "terms.warm_s=2"]),
         ["terms.warm_s is given twice"],
     )
+)
 
 
 def test_a_script_gives_a_class_and_no_object(tmp_path, monkeypatch):

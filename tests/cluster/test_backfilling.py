@@ -190,6 +190,7 @@ class Plain:
         return None
 
 
+@pytest.mark.quick_cases(9)
 @pytest.mark.parametrize("estimates", [(1.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 2.0)])
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 8), (1,) * 12])
 @pytest.mark.parametrize("seed", range(3))

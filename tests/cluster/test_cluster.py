@@ -7,9 +7,8 @@ import pytest
 from cluster.cases import simulate
 from support import placed
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Nodes, Pools
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6
 # takes both nodes.
@@ -116,7 +115,7 @@ def test_log(scheduler):
         [1],
         [1],
     ]
-    jobs = Jobs(
+    jobs = cg.cluster.Jobs(
         arrival_s,
         gpus,
         duration_s,
@@ -126,7 +125,7 @@ def test_log(scheduler):
         family,
         user,
     )
-    found = simulate(jobs, Cluster((4, 4)), make_scheduler(scheduler))
+    found = simulate(jobs, Cluster((4, 4)), cg.cluster.make_scheduler(scheduler))
     log = sorted(
         (minute, job)
         for job, minute in enumerate((found.jobs["start_s"] / 60).tolist())
@@ -140,7 +139,7 @@ def test_log(scheduler):
 
 
 def test_every_scheduler_is_here():
-    assert {name.partition(":")[0] for name in LOGS} == set(SCHEDULERS)
+    assert {name.partition(":")[0] for name in LOGS} == set(cg.cluster.SCHEDULERS)
 
 
 # ---- more than GPUs ----

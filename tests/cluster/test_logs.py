@@ -9,15 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 from cluster.cases import simulate
-from support import DATA, messages
+from support import DATA, check_refused, messages
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import STEPS_PER_S, philly
-from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.subject import subject_of
 
 read_philly, read_openb, read_swf = (
@@ -102,10 +100,10 @@ def test_rates_of_ones_own(file):
     assert read_jobs(
         file(gavel("Mamba", "10")), philly({"Mamba": 0.5})
     ).duration_s.tolist() == [20]
-    with pytest.raises(
-        InputError, match=r"steps_per_s of Mamba\(=0\) must be a number > 0"
-    ):
-        read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0}))
+    check_refused(
+        lambda: read_jobs(file(gavel("Mamba", "10")), philly({"Mamba": 0})),
+        r"steps_per_s of Mamba\(=0\) must be a number > 0",
+    )
 
 
 def test_the_first_arrival_is_time_zero(file):
@@ -265,10 +263,10 @@ def test_real_swf(caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
     assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
-    with pytest.raises(
-        InputError, match=r"line 33: the job needs 128 GPUs; the cluster has 64 on 8"
-    ):
-        read_swf(NASA)
+    check_refused(
+        lambda: read_swf(NASA),
+        r"line 33: the job needs 128 GPUs; the cluster has 64 on 8",
+    )
     assert read_swf(NASA, skip_wide=True).gpus.max() == 64
 
 
@@ -314,10 +312,10 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
         return read_jobs(file(head + "".join(rows)), "sacct")
 
     def told(jobs):
-        study = compare(Scenario(jobs), ["fifo", "easy"], range(1))
+        study = cg.compare(Scenario(jobs), ["fifo", "easy"], range(1))
         note = study.tables[0].note
         assert note in str(study) and note in str(
-            sweep(Scenario(jobs), {}, ["easy"], range(1))
+            cg.sweep(Scenario(jobs), {}, ["easy"], range(1))
         )
         return note
 
@@ -335,10 +333,10 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
         told(read(["Partition_Limit"]))
         == "log records no limits: schedulers that use limits use the run times instead"
     )
-    with pytest.raises(
-        InputError, match=r"\(='2 hours'\) must be minutes, or \[days-\]hours:min"
-    ):
-        read(["2 hours"])
+    check_refused(
+        lambda: read(["2 hours"]),
+        r"\(='2 hours'\) must be minutes, or \[days-\]hours:min",
+    )
 
 
 @pytest.mark.parametrize(
@@ -390,18 +388,26 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
         rf"scheduler {scheduler.partition(':')[0]} needs {needs}, which log does"
         r" not record"
     )
-    with pytest.raises(InputError, match=message):
-        simulate(jobs, Cluster((8,)), make_scheduler(scheduler))
-    with pytest.raises(InputError, match=message):
-        compare(Scenario(jobs, Cluster((8,))), ["fifo", scheduler], range(1))
+    check_refused(
+        lambda: simulate(jobs, Cluster((8,)), cg.cluster.make_scheduler(scheduler)),
+        message,
+    )
+    check_refused(
+        lambda: cg.compare(
+            Scenario(jobs, Cluster((8,))), ["fifo", scheduler], range(1)
+        ),
+        message,
+    )
 
 
 def test_all_others_take_any_log(file):
     jobs = read_swf(file(LIMITED))
-    for name in SCHEDULERS.keys() - {*"pbs sbs las multifactor ordered".split()}:
-        assert simulate(jobs, Cluster((8,)), make_scheduler(name)).jobs["start_s"][
-            :2
-        ].tolist() == [
+    for name in cg.cluster.SCHEDULERS.keys() - {
+        *"pbs sbs las multifactor ordered".split()
+    }:
+        assert simulate(jobs, Cluster((8,)), cg.cluster.make_scheduler(name)).jobs[
+            "start_s"
+        ][:2].tolist() == [
             0,
             100,
         ], name
@@ -425,11 +431,10 @@ def name(request):
 def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
     read, head, row = READERS[name]
     path = file(head + row() + row(**WIDE[name]))
-    with pytest.raises(
-        InputError,
-        match=rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 ",
-    ):
-        read(path)
+    check_refused(
+        lambda: read(path),
+        rf"line {2 + (head != '')}: the job needs 65 GPUs; the cluster has 64 ",
+    )
     with caplog.at_level(logging.INFO):
         assert read(path, skip_wide=True).jobs == 1
     assert "left out: 1 of wider than the cluster" in "".join(
@@ -485,8 +490,7 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
     with caplog.at_level(logging.INFO):
         assert read(path).jobs == 1
     assert "1 bad row: line" in messages(caplog, logging.WARNING)[0]
-    with pytest.raises(InputError, match=f"line {2 + (head != '')}: {fault}"):
-        read(path, strict=True)
+    check_refused(lambda: read(path, strict=True), f"line {2 + (head != '')}: {fault}")
 
 
 @pytest.mark.parametrize(
@@ -518,15 +522,17 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
     ],
 )
 def test_a_file_that_is_none_is_told_in_one_line(name, text, message, file):
-    with pytest.raises(InputError, match=message) as error:
+    with pytest.raises(cg.InputError, match=message) as error:
         READERS[name][0](file(text))
     assert "\n" not in str(error.value) and str(error.value).count("log: ") == 1
 
 
 @pytest.mark.parametrize("option", ["strict", "skip_wide"])
 def test_options_are_true_or_false(name, option, file):
-    with pytest.raises(InputError, match=rf"{option}\(='yes'\) must be true or false"):
-        READERS[name][0](file(""), **{option: "yes"})
+    check_refused(
+        lambda: READERS[name][0](file(""), **{option: "yes"}),
+        rf"{option}\(='yes'\) must be true or false",
+    )
 
 
 # ---- needs of a job in addition to GPUs ----
@@ -583,10 +589,10 @@ def test_gpus_on_several_nodes_do_not_go_onto_one(file):
         (0, "0:3 1:2"),
         (60, "0:8"),
     ]
-    with pytest.raises(
-        InputError, match=r"line 2: the job needs 8 GPUs, 4 nodes; the cluster has 32 "
-    ):
-        read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)))
+    check_refused(
+        lambda: read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16))),
+        r"line 2: the job needs 8 GPUs, 4 nodes; the cluster has 32 ",
+    )
     assert (
         read_jobs(file(HEAD + rows), "sacct", Cluster((16, 16)), skip_wide=True).jobs
         == 2
@@ -599,11 +605,10 @@ def test_gpus_on_several_nodes_do_not_go_onto_one(file):
 def test_a_mig_slice_is_no_gpu(file, tres):
     path = file(HEAD + accounted() + accounted(tres=tres))
     assert read_jobs(path, "sacct").jobs == 1
-    with pytest.raises(
-        InputError,
-        match=r"line 3: AllocTRES.* must be a number of whole GPUs, not MIG slices",
-    ):
-        read_jobs(path, "sacct", strict=True)
+    check_refused(
+        lambda: read_jobs(path, "sacct", strict=True),
+        r"line 3: AllocTRES.* must be a number of whole GPUs, not MIG slices",
+    )
 
 
 def test_types_and_partitions_choose_the_nodes(file):
@@ -628,8 +633,10 @@ def test_types_and_partitions_choose_the_nodes(file):
         (60, "0:4"),
     ]
     nowhere = HEAD + accounted() + accounted(partition="big")
-    with pytest.raises(InputError, match=r"line 3: the job needs 1 GPU.*partition big"):
-        read_jobs(file(nowhere), "sacct", cluster)
+    check_refused(
+        lambda: read_jobs(file(nowhere), "sacct", cluster),
+        r"line 3: the job needs 1 GPU.*partition big",
+    )
 
 
 def test_a_job_fits_only_if_all_of_it_fits(file):
@@ -712,8 +719,7 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
     read = partial(read_jobs, file(HEAD + rows), "sacct")
     assert read().qos is None
     assert read(qos={"high": 50, "low": 10}).qos.tolist() == [1, 0.2, 0]
-    with pytest.raises(InputError, match="priority of a quality of service"):
-        read(qos={"low": -1})
+    check_refused(lambda: read(qos={"low": -1}), "priority of a quality of service")
 
 
 @pytest.mark.parametrize(
@@ -726,8 +732,7 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
     ],
 )
 def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
-    with pytest.raises(InputError, match=message):
-        read_cluster(file(text, "nodes.csv"))
+    check_refused(lambda: read_cluster(file(text, "nodes.csv")), message)
 
 
 @pytest.mark.slow

@@ -11,15 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, output, waited
+from support import check_refused, output, refusals, waited
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.logs import jobs_of, read_jobs
-from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import (
     FLOOR,
     MOST_UNEXPLAINED,
@@ -31,7 +28,11 @@ from cgrsp_simpy.cluster.scenario import Pooled, Scenario, pooled
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.studies.subject import subject_of
 
-CLUSTERS = [Cluster((8,) * 8), Cluster((4,) * 16), Cluster((8,) * 4 + (4,) * 8)]
+CLUSTERS = [
+    cg.cluster.Cluster((8,) * 8),
+    cg.cluster.Cluster((4,) * 16),
+    cg.cluster.Cluster((8,) * 4 + (4,) * 8),
+]
 
 
 def stamp(seconds):
@@ -76,6 +77,7 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
     return slurm(subject_of(replace(scenario, source=whole)).run(scheduler).jobs)
 
 
+@pytest.mark.slow
 def test_on_its_own_log_easy_waits_as_recorded_under_the_placement_of_the_log(tmp_path):
     found = replay(
         read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"]
@@ -115,7 +117,7 @@ def test_a_log_without_starts_is_simulated_alone():
 
 def test_no_scheduler_explains_a_log_of_another_cluster(tmp_path):
     """A log of 64 GPUs on 56."""
-    cluster = Cluster((8,) * 7)
+    cluster = cg.cluster.Cluster((8,) * 7)
     found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
     assert found.explained_by == found.what_if(["nodes=1"]) == []
     check_refused(lambda: found.what_if(["gpus=3"]), ["what-if 'gpus'", "nodes"])
@@ -130,7 +132,9 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
         ["nodes=2", "scheduler=fifo", "kill_at_limit=true"]
     )
     assert found.explained_by == [wider["scheduler"]] == ["easy"]
-    more = Scenario(found.scenario.source, Cluster((8,) * 10), found.scenario.placement)
+    more = Scenario(
+        found.scenario.source, cg.cluster.Cluster((8,) * 10), found.scenario.placement
+    )
     assert wider["wait_s"] == waited(subject_of(more).run("easy")).mean()
     differences = found.waits_s["fifo"] - found.waits_s["easy"]
     assert other["wait_difference_s"] == pytest.approx(differences.mean())
@@ -139,13 +143,15 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
 
 
 def test_more_nodes_are_like_the_last():
-    cluster = Cluster((2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q"))
+    cluster = cg.cluster.Cluster(
+        (2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q")
+    )
     jobs = replace(
         generate(Mix(gpus=((1,),), gpu_shares=(1.0,)), 5, 0.9, cluster, 0),
         cores=[1] * 5,
     )
     more, scheduler = changed(Scenario(jobs, cluster), "easy", "nodes=2")
-    assert scheduler == "easy" and more.cluster == Cluster(
+    assert scheduler == "easy" and more.cluster == cg.cluster.Cluster(
         (2, 4, 4, 4),
         cores=(8, 16, 16, 16),
         types=("a", *"bbb"),
@@ -167,7 +173,9 @@ cpu=4,node=2,gres/gpu=4
 @pytest.mark.parametrize("exact", [True, False])
 def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
     """Not exact: by the log, job 1 ends five minutes after job 2 took its place."""
-    cluster = Cluster((2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu"))
+    cluster = cg.cluster.Cluster(
+        (2, 2, 0), cores=(8, 8, 8), partitions=("gpu", "gpu", "cpu")
+    )
     rows = BOUND.format("09:02:00")
     rows = (
         rows
@@ -181,13 +189,14 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
         assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("tag", ["partition", "gpu_type"])
 @pytest.mark.parametrize(
     "cluster",
     [
-        Cluster((8,) * 7),
-        Cluster((8,) * 7, types=("a",) * 7),
-        Cluster((8,) * 7, partitions=("a",) * 7),
+        cg.cluster.Cluster((8,) * 7),
+        cg.cluster.Cluster((8,) * 7, types=("a",) * 7),
+        cg.cluster.Cluster((8,) * 7, partitions=("a",) * 7),
     ],
     ids=["plain", "types", "partitions"],
 )
@@ -195,7 +204,7 @@ def test_jobs_name_a_partition_or_type_whether_or_not_the_cluster_does(
     cluster, tag, tmp_path
 ):
     """The recorded starts of 64 GPUs fit no placement on 56."""
-    scenario = read(tmp_path, log_of("easy"), Cluster((8,) * 7))
+    scenario = read(tmp_path, log_of("easy"), cg.cluster.Cluster((8,) * 7))
     source = replace(scenario.source, tags=Tags({tag: ("a",) * scenario.source.jobs}))
     plain = replay(scenario, ["fifo", "easy"])
     found = replay(Scenario(source, cluster), ["fifo", "easy"])
@@ -213,7 +222,7 @@ def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
 2|2026-03-02T09:01:00|2026-03-02T10:00:00|2026-03-02T11:00:00|60|node=1,gres/gpu=2
 3|2026-03-02T09:03:00|2026-03-02T11:00:00|2026-03-02T12:00:00|60|node=5,gres/gpu=10
 """
-    cluster = Cluster((2,) * 5, **{mark: (*"aaaa", "b")})
+    cluster = cg.cluster.Cluster((2,) * 5, **{mark: (*"aaaa", "b")})
     scenario = read(tmp_path, rows, cluster)
     name = {"types": "gpu_type", "partitions": "partition"}[mark]
     source = replace(scenario.source, tags=Tags({name: ("",) * 3}))
@@ -226,7 +235,7 @@ def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
 
 
 def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
-    cluster = Cluster((2, 0), cores=(8, 8))
+    cluster = cg.cluster.Cluster((2, 0), cores=(8, 8))
     rows = (
         BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
     )
@@ -268,6 +277,7 @@ def test_no_scheduler_sees_when_jobs_started(tmp_path):
     assert seen and not any(seen)
 
 
+@pytest.mark.slow
 def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     """Every start is up to a minute late, as no simulation here makes it."""
     scenario = read(tmp_path, log_of("shortest", 400))
@@ -292,14 +302,14 @@ def test_a_dependent_job_is_ready_when_its_predecessor_ends_in_the_simulation(fi
     """On one GPU x runs to 100 and a to 200: b is ready at 210, and c when b ends at
     260. On two, a starts at 0 and everything after it is 100 s earlier.
     """
-    jobs = jobs_of(read_log(file(CHAIN, "log.csv")), Cluster((1,)))
+    jobs = jobs_of(read_log(file(CHAIN, "log.csv")), cg.cluster.Cluster((1,)))
     assert jobs.tags["job_id"] == ("x", "a", "b", "c")
     assert jobs.arrival_s.tolist() == [0, 0, 210, 260]
     for gpus, submit_s in ((1, [0, 0, 210, 260]), (2, [0, 0, 110, 160])):
-        run = cg.simulate(Scenario(jobs, Cluster((gpus,))), "fifo")
+        run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((gpus,))), "fifo")
         assert run.jobs["submit_s"].tolist() == submit_s
         assert (run.jobs["start_s"] - run.jobs["submit_s"])[2:].tolist() == [0, 0]
-    found = replay(Scenario(jobs, Cluster((1,))), ["fifo"])
+    found = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo"])
     assert found.waits_s["recorded"].tolist() == [0, 100, 0, 40]
     assert found.moved.startswith("2 of 4 jobs were ready later than submitted")
 
@@ -309,10 +319,10 @@ def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):
     then both wait for the GPUs that e holds.
     """
     text = CHAIN.partition("c,2")[0] + "d,150,300,9,2,,\ne,105,106,80,2,,\n"
-    jobs = jobs_of(read_log(file(text, "log.csv")), Cluster((2,)))
+    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((2,)))
     ids = jobs.tags["job_id"]
     assert ids == ("x", "a", "e", "d", "b")
-    run = cg.simulate(Scenario(jobs, Cluster((2,))), "fifo")
+    run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((2,))), "fifo")
     start_s = dict(zip(ids, run.jobs["start_s"].tolist()))
     assert start_s == {"x": 0, "a": 0, "e": 105, "b": 185, "d": 235}
 
@@ -320,15 +330,15 @@ def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):
 def test_jobs_that_become_ready_at_one_instant_are_served_in_the_order_of_the_log(file):
     """Job b becomes ready as d arrives, at 210, and is above it in the log."""
     text = CHAIN.partition("c,2")[0] + "d,210,260,9,1,,\n"
-    jobs = jobs_of(read_log(file(text, "log.csv")), Cluster((1,)))
-    run = cg.simulate(Scenario(jobs, Cluster((1,))), "fifo")
+    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((1,)))
+    run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((1,))), "fifo")
     start_s = dict(zip(jobs.tags["job_id"], run.jobs["start_s"].tolist()))
     assert start_s == {"x": 0, "a": 100, "b": 210, "d": 260}
 
 
-def test_a_job_cannot_follow_one_that_arrives_later():
-    with pytest.raises(InputError, match="job 1 must come after its predecessor"):
-        Jobs(
+test_a_job_cannot_follow_one_that_arrives_later = refusals(
+    (
+        lambda: Jobs(
             arrival_s=[0.0, 1.0],
             gpus=[1, 1],
             duration_s=[1.0, 1.0],
@@ -340,7 +350,10 @@ def test_a_job_cannot_follow_one_that_arrives_later():
             predecessor=[1, -1],
             think_s=[0.0, 0.0],
             earliest_s=[0.0, 0.0],
-        )
+        ),
+        "job 1 must come after its predecessor",
+    )
+)
 
 
 @pytest.mark.slow
@@ -349,7 +362,7 @@ def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
     path = Path(__file__).resolve().parents[3] / "shared/data/cases/p09b_dependency.txt"
     if not path.exists():
         pytest.skip("the folder of cases is absent")
-    nodes = Cluster((8,) * 8)
+    nodes = cg.cluster.Cluster((8,) * 8)
     found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
     assert found.explained_by == ["easy"] and found.agreement["easy"].mean() > FLOOR
     assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)
@@ -358,8 +371,8 @@ def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
 def test_a_what_if_moves_the_whole_chain(file):
     """With two GPUs nobody waits, and b and c are ready 100 s earlier, too."""
     text = CHAIN.replace("c,2,300", "c,2,260")
-    jobs = jobs_of(read_log(file(text, "log.csv")), Cluster((1,)))
-    found = replay(Scenario(jobs, Cluster((1,))), ["fifo", "easy"])
+    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((1,)))
+    found = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo", "easy"])
     assert found.waits_s["recorded"].tolist() == [0, 100, 0, 0]
     for row in found.what_if(["nodes=1"]):
         assert row["wait_s"] == 0 and row["wait_difference_s"] == -25
@@ -372,7 +385,7 @@ def test_a_job_submitted_after_the_end_of_its_predecessor_is_ready_then(file):
     text = "job_id,submit_s,start_s,service_s,gpus,after,think_s\na,0,0,100,1,,\n"
     for think_s, earliest_s in ((0, 140), (40, 0)):
         path = file(f"{text}b,140,140,50,1,a,{think_s}\n", "log.csv")
-        jobs = jobs_of(read_log(path), Cluster((1,)))
+        jobs = jobs_of(read_log(path), cg.cluster.Cluster((1,)))
         assert jobs.arrival_s.tolist() == [0, 140]
         assert jobs.earliest_s.tolist() == [0, earliest_s]
 
@@ -393,7 +406,9 @@ def test_the_log_of_a_scheduler_is_explained_by_it(scheduler, tmp_path):
         [scheduler, "fifo", "fifo-skip", "shortest", "shortest-gpu", "easy"]
     )
     if scheduler in ("hps", "las"):
-        candidates |= dict.fromkeys(SCHEDULERS.keys() - {"pbs", "sbs", "ordered"})
+        candidates |= dict.fromkeys(
+            cg.cluster.SCHEDULERS.keys() - {"pbs", "sbs", "ordered"}
+        )
     log = log_of(scheduler, seed=4, placement="spread")
     found = replay(read(tmp_path, log), list(candidates))
     assert found.explained_by == [scheduler]
@@ -438,6 +453,7 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
     assert answer["unexplained_pct"] == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 50)
     found = replay(read(tmp_path, log_of("easy", 120)), ["fifo", "easy", "sjf"])
@@ -456,16 +472,17 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
         assert np.array_equal(every.waits_s[name], found.waits_s[name])
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("multiple", [1, 4])
 def test_nodes_of_one_gpu_are_pooled_with_equal_waits(multiple):
     """GPUs that only serve jobs together are one node there."""
-    cluster = Cluster((1,) * (32 * multiple + 2))
+    cluster = cg.cluster.Cluster((1,) * (32 * multiple + 2))
     mix = Mix(overestimate=1.0)
-    jobs = generate(mix, 60, 1.2, Cluster((1,) * 32), 0)
+    jobs = generate(mix, 60, 1.2, cg.cluster.Cluster((1,) * 32), 0)
     jobs = replace(jobs, gpus=jobs.gpus * multiple)
     scenario = Scenario(jobs, cluster)
     assert type(pooled(scenario)) is Pooled
-    for name in SCHEDULERS:
+    for name in cg.cluster.SCHEDULERS:
         run = subject_of(scenario).run(name)
         equal = subject_of(pooled(scenario)).run(name)
         assert np.array_equal(run.jobs, equal.jobs), name
@@ -475,7 +492,7 @@ def test_nodes_of_one_gpu_are_pooled_with_equal_waits(multiple):
 
 HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "replay.md"
 NODES, SIZE = 8, 8
-PLAIN = Cluster((SIZE,) * NODES)
+PLAIN = cg.cluster.Cluster((SIZE,) * NODES)
 
 
 def plain_run(seed):

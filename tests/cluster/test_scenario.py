@@ -9,18 +9,15 @@ from math import inf
 import numpy as np
 import pytest
 from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of, simulate
-from support import swf_of_three, waited
+from support import check_refused, output, refusals, swf_of_three, waited
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 from cgrsp_simpy.cluster.report import by_class, measured, metrics, run_s
 from cgrsp_simpy.cluster.scenario import Scenario
-from cgrsp_simpy.studies.compare import compare, sweep
-from cgrsp_simpy.studies.replicate import step_through
 from cgrsp_simpy.studies.subject import subject_of
 
 
@@ -35,7 +32,7 @@ def test_pairs_may_come_in_a_list_or_one_by_one():
 
     found = [
         simulate(jobs, Cluster((8,)), scheduler).jobs["start_s"]
-        for scheduler in (listed, make_scheduler("fifo"))
+        for scheduler in (listed, cg.cluster.make_scheduler("fifo"))
     ]
     assert np.array_equal(*found)
     assert (found[0] > jobs.arrival_s).sum() > 20
@@ -70,8 +67,7 @@ def own(tmp_path):
     ],
 )
 def test_own_schedulers_on_the_command_line(own, action, capsys):
-    assert main([*action, own, "jobs=20", "warm_up=0"]) == 0
-    assert own in capsys.readouterr().out
+    assert own in output(capsys, *action, own, "jobs=20", "warm_up=0")
     assert main([*action, own[:-1], "jobs=20"]) == 2
     assert "did you mean 'widest_first'?" in capsys.readouterr().err
 
@@ -108,40 +104,35 @@ def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
         Scenario(Offered(jobs=40, warm_up=0), placement=each)
         for each in ("spread", last_fit)
     )
-    expected = compare(spread, ["fifo"], range(2)).rows
-    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
-    assert compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
-    with pytest.raises(InputError, match=r"was created with scenario\.placement"):
-        compare(spread, ["fifo"], range(2), out=tmp_path / "out")
+    expected = cg.compare(spread, ["fifo"], range(2)).rows
+    assert cg.compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    assert cg.compare(own, ["fifo"], range(2), out=tmp_path / "out").rows == expected
+    check_refused(
+        lambda: cg.compare(spread, ["fifo"], range(2), out=tmp_path / "out"),
+        r"was created with scenario\.placement",
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "message"),
-    [
-        ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
-        ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
-        ("cluster", "8", r"cluster\(='8'\) must be numbers of nodes"),
-        (
-            "cluster",
-            SMALL_NODES,
-            r"widest job of the mix\(=32\) must be at most 8 GPUs",
-        ),
-        ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
-        ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
-        ("lod", 1.0, "unknown parameter 'lod'; did you mean 'load'"),
-        ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
-    ],
+test_a_setting_that_cannot_be_is_one_line_before_the_first_run = refusals(
+    ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
+    ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
+    ("cluster", "8", r"cluster\(='8'\) must be numbers of nodes"),
+    (
+        "cluster",
+        SMALL_NODES,
+        r"widest job of the mix\(=32\) must be at most 8 GPUs",
+    ),
+    ("placement", "bst", r"unknown placement 'bst'; did you mean 'best'"),
+    ("kill_at_limit", 2, r"kill_at_limit\(=2\) must be true or false"),
+    ("lod", 1.0, "unknown parameter 'lod'; did you mean 'load'"),
+    ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
+    call=lambda name, wrong: cg.sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2)),
 )
-def test_a_setting_that_cannot_be_is_one_line_before_the_first_run(
-    name, wrong, message
-):
-    with pytest.raises(InputError, match=message):
-        sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2))
 
 
 def test_a_sweep_varies_the_mix_and_the_cluster():
     """Each point holds the figures of the setting that is meant."""
-    found = sweep(
+    found = cg.sweep(
         Scenario(Offered(warm_up=0)),
         {
             "load": [0.5, 0.8],
@@ -166,9 +157,9 @@ def test_a_sweep_varies_the_mix_and_the_cluster():
 
 def test_a_sweep_varies_a_switch_of_a_scheduler():
     setting = Scenario(Offered(jobs=200, load=1.2, warm_up=0, after=0))
-    found = sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
+    found = cg.sweep(setting, {"hps:monotone": [False, True]}, ["hps"], range(2))
     for monotone in (False, True):
-        meant = compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
+        meant = cg.compare(setting, [f"hps:monotone={str(monotone).lower()}"], range(2))
         assert found.at(**{"hps:monotone": monotone}).values(
             "hps", "wait_s"
         ) == meant.values(meant.policies[0], "wait_s")
@@ -178,9 +169,10 @@ def test_a_sweep_varies_a_switch_of_a_scheduler():
 # ---- which jobs are measured, and when enough have arrived ----
 
 STABLE = ("fifo-skip", "easy", "conservative", "multifactor")  # at a load of .9
-NOT_STABLE = [name for name in SCHEDULERS if name not in STABLE]
+NOT_STABLE = [name for name in cg.cluster.SCHEDULERS if name not in STABLE]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", STABLE)
 def test_the_same_jobs_wait_as_long_however_many_are_measured(name):
     few, many = (
@@ -213,9 +205,9 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
     at most.
     """
     found = {
-        after: compare(
+        after: cg.compare(
             Scenario(Offered(jobs=1000, load=0.9, warm_up=0, after=after)),
-            list(SCHEDULERS),
+            list(cg.cluster.SCHEDULERS),
             range(8),
         )
         for after in (0, 2000, 8000)
@@ -262,7 +254,7 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     few.
     """
     offered = Offered(jobs=200, load=1.4, warm_up=0, after=300)
-    study = compare(Scenario(offered), ["easy", "hps"], range(2))
+    study = cg.compare(Scenario(offered), ["easy", "hps"], range(2))
     assert study.note == f"easy, hps: {Scenario.report.infinite}"
     assert study.note in str(study)
     run = study.run("hps", 0)
@@ -275,33 +267,25 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     assert max(row["wait_s"] for row in by_class(run)) == inf
     assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
     options = "run cluster jobs=200 warm_up=0 after=300 load=1.4 --policy hps"
-    assert main(options.split()) == 0
-    assert f"hps is {Scenario.report.infinite}" in capsys.readouterr().out
+    assert f"hps is {Scenario.report.infinite}" in output(capsys, *options.split())
 
 
 def test_a_precision_that_no_seed_can_give_is_not_sought():
     offered = Offered(jobs=50, load=1.4, warm_up=0, after=200)
-    study = compare(Scenario(offered), ["fifo"], range(2), precision=0.5)
+    study = cg.compare(Scenario(offered), ["fifo"], range(2), precision=0.5)
     assert study.seeds == [0, 1] and study.means()["fifo"]["wait_s"].mean == inf
 
 
 def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
     run = simulate(
-        jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)), ONE_NODE, make_scheduler("fifo")
+        jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)),
+        ONE_NODE,
+        cg.cluster.make_scheduler("fifo"),
     )
     assert (run.summary()["censored"], run.summary()["wait_s"]) == (2, 9)
-    assert (
-        main(
-            [
-                "run",
-                "cluster",
-                f"trace={swf_of_three(tmp_path)!s}",
-                "cluster=1x8",
-            ]
-        )
-        == 0
+    assert "2 jobs had not started when the last one came" in output(
+        capsys, "run", "cluster", f"trace={swf_of_three(tmp_path)!s}", "cluster=1x8"
     )
-    assert "2 jobs had not started when the last one arrived" in capsys.readouterr().out
 
 
 # ---- names for scripts ----
@@ -322,6 +306,7 @@ def test_the_names_are_there_and_load_nothing_heavy():
 # ---- reservations ----
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_conservative_reserves_at_arrival_and_no_job_starts_later(
     seed,
@@ -345,7 +330,9 @@ def test_conservative_reserves_at_arrival_and_no_job_starts_later(
     run = simulate(jobs, cluster, promising)
     assert np.array_equal(
         run.jobs["start_s"],
-        simulate(jobs, cluster, make_scheduler("conservative")).jobs["start_s"],
+        simulate(jobs, cluster, cg.cluster.make_scheduler("conservative")).jobs[
+            "start_s"
+        ],
     )
     when_s, start_s = np.array([promised[job] for job in range(200)]).T
     assert np.array_equal(when_s, jobs.arrival_s)
@@ -360,7 +347,9 @@ def test_conservative_reserves_at_arrival_and_no_job_starts_later(
 
 def test_a_job_past_its_limit_is_ended_at_it():
     jobs = jobs_of((0, 4, 100), (1, 4, 10), (2, 4, 10), estimate_s=[30, 10, 20])
-    run = simulate(jobs, Cluster((4,)), make_scheduler("fifo"), kill_at_limit=True)
+    run = simulate(
+        jobs, Cluster((4,)), cg.cluster.make_scheduler("fifo"), kill_at_limit=True
+    )
     assert (run.jobs["start_s"].tolist(), run.jobs["finish_s"].tolist()) == (
         [0, 30, 40],
         [30, 40, 50],
@@ -370,12 +359,13 @@ def test_a_job_past_its_limit_is_ended_at_it():
         [30, 10, 10],
     )
     assert metrics(run)["killed"] == 1
-    let = simulate(jobs, Cluster((4,)), make_scheduler("fifo"))
+    let = simulate(jobs, Cluster((4,)), cg.cluster.make_scheduler("fifo"))
     assert let.jobs["finish_s"].tolist() == [100, 110, 120]
     assert metrics(let)["killed"] == 0
 
 
-@pytest.mark.parametrize("name", SCHEDULERS)
+@pytest.mark.quick_cases(4)
+@pytest.mark.parametrize("name", cg.cluster.SCHEDULERS)
 def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     rng = np.random.default_rng(1)
     jobs = generate(Mix(), 150, 1.1, PAPER_CLUSTER, 3)
@@ -388,8 +378,10 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
     cut = Jobs(
         **columns, duration_s=np.minimum(jobs.duration_s, limit_s), estimate_s=limit_s
     )
-    killed = simulate(long, PAPER_CLUSTER, make_scheduler(name), kill_at_limit=True)
-    shorter = simulate(cut, PAPER_CLUSTER, make_scheduler(name))
+    killed = simulate(
+        long, PAPER_CLUSTER, cg.cluster.make_scheduler(name), kill_at_limit=True
+    )
+    shorter = simulate(cut, PAPER_CLUSTER, cg.cluster.make_scheduler(name))
     assert np.array_equal(killed.jobs["start_s"], shorter.jobs["start_s"])
     assert np.array_equal(killed.jobs["finish_s"], shorter.jobs["finish_s"])
     assert killed.jobs["killed"].sum() == (limit_s < jobs.duration_s).sum() > 0
@@ -397,26 +389,16 @@ def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
 
 def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
     log = swf_of_three(tmp_path)
-    assert (
-        main(
-            [
-                "run",
-                "cluster",
-                f"trace={log!s}",
-                "kill_at_limit=true",
-                "cluster=1x8",
-            ]
-        )
-        == 0
+    told = output(
+        capsys, "run", "cluster", f"trace={log!s}", "kill_at_limit=true", "cluster=1x8"
     )
-    told = capsys.readouterr().out
     lines = [line.split() for line in told.split("\n\n")[0].splitlines()[1:]]
     figures = dict(line for line in lines if len(line) == 2)
     assert (figures["killed"], figures["makespan_s"]) == (
         "2.00",
         "200.00",
     ) and "longer than their estimates" not in told
-    rows = compare(
+    rows = cg.compare(
         Scenario(Offered(Mix(), 40), kill_at_limit=True), ["fifo"], range(2)
     ).rows
     # the mix's estimates are never too short
@@ -430,7 +412,7 @@ def test_kill_at_limit_on_the_command_line(tmp_path, capsys):
 def test_claims_are_the_work_and_never_more_than_a_node_has(name):
     cluster = Cluster((8, 8, 4, 4, 16))
     jobs = generate(Mix(), 150, 1.0, cluster, 1)
-    run = simulate(jobs, cluster, make_scheduler(name))
+    run = simulate(jobs, cluster, cg.cluster.make_scheduler(name))
     claims = run.claims
     assert (
         claims["amount"] * (claims["to_s"] - claims["from_s"])
@@ -473,7 +455,7 @@ def test_a_listing_speaks_of_gpus_limits_and_nodes():
     simulate(
         jobs,
         SMALL_NODES,
-        make_scheduler("fifo"),
+        cg.cluster.make_scheduler("fifo"),
         kill_at_limit=True,
         listener=heard.append,
     )
@@ -482,7 +464,7 @@ def test_a_listing_speaks_of_gpus_limits_and_nodes():
 
 def test_a_run_is_walked_through_step_by_step():
     jobs = jobs_of((0, 6, 10), (1, 4, 5))
-    walk = list(step_through(Scenario(jobs, SMALL_NODES), "fifo"))
+    walk = list(cg.step_through(Scenario(jobs, SMALL_NODES), "fifo"))
     started = str(walk[2]).splitlines()
     assert started[1:] == [
         "            queue: -",
@@ -517,7 +499,7 @@ def test_a_node_that_is_down_is_not_shown_and_its_jobs_begin_again_when_there_is
 
     def look(view):
         seen.append((view.now_s, view.idle(), view.queue))
-        yield from make_scheduler("easy")(view)
+        yield from cg.cluster.make_scheduler("easy")(view)
 
     jobs = jobs_of((0, 4, 10), (0, 2, 8), (1, 2, 30), (12, 4, 3))
     run = subject_of(Frail(jobs, SMALL_NODES)).run(look)

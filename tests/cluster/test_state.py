@@ -8,14 +8,12 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy.stats import chisquare
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
-from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.state import (
     ClosedNode,
     RunningJob,
@@ -29,7 +27,7 @@ from cgrsp_simpy.logs import Tags
 SCHEMA = json.loads(
     (Path(cg.__file__).parent / "data" / "cluster_state.schema.json").read_text()
 )
-NODES = Cluster((8, 8, 4))
+NODES = cg.cluster.Cluster((8, 8, 4))
 MIX = Mix(gpus=((1,), (2,), (4,), (8,), (12, 16)), users=5)
 JOBS = generate(MIX, 150, 1.1, NODES, 3)
 TABLE = {
@@ -60,13 +58,14 @@ def read(state):
     return State.from_table(json.loads(text))
 
 
-NAMES = [*SCHEDULERS, "multifactor:half_life_s=3600", "pbs:pairs=true"]
+NAMES = [*cg.cluster.SCHEDULERS, "multifactor:half_life_s=3600", "pbs:pairs=true"]
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("scheduler", NAMES)
 def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
     """Durations are the estimates; schedulers with memory go on with it."""
-    scenario = Scenario(JOBS, NODES)
+    scenario = cg.cluster.Scenario(JOBS, NODES)
     whole = cg.simulate(scenario, scheduler)
     jobs = whole.jobs
     for at_s in (0.0, jobs["submit_s"][40], jobs["finish_s"][60], 0.7e5):
@@ -84,7 +83,7 @@ def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
 
 
 def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
-    cluster = Cluster(
+    cluster = cg.cluster.Cluster(
         (4, 4, 4),
         (16, 16, 32),
         (64, 64, 128),
@@ -105,7 +104,7 @@ def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
         cores=rng.integers(1, 9, number),
         memory_gb=rng.integers(1, 30, number).astype(float),
     )
-    scenario = Scenario(jobs, cluster)
+    scenario = cg.cluster.Scenario(jobs, cluster)
     whole = cg.simulate(scenario, "easy")
     for at_s in whole.jobs["submit_s"][[10, 30]]:
         state = whole.state(float(at_s))
@@ -115,13 +114,14 @@ def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
         assert rest.jobs["finish_s"] == pytest.approx(same["finish_s"], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [40, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(seeds):
     """A run's own future ranks among runs from its state as any of these."""
     mix = replace(MIX, overestimate=4.0)
-    scenario = Scenario(Offered(mix, 60, 1.0, 60, 200), NODES)
+    scenario = cg.cluster.Scenario(Offered(mix, 60, 1.0, 60, 200), NODES)
     others, ranks = 4, {"running": [], "all": []}
     for seed in range(seeds):
         run = cg.simulate(scenario, "easy", seed)
@@ -145,7 +145,7 @@ def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(seeds):
 def test_a_duration_given_its_estimate_and_that_it_is_longer():
     """Inversion, against drawn durations and estimates that are nearly the same."""
     mix = Mix(overestimate=3.0)
-    jobs = generate(mix, 400_000, 1.0, Cluster((64,)), 1)
+    jobs = generate(mix, 400_000, 1.0, cg.cluster.Cluster((64,)), 1)
     near = abs(jobs.estimate_s / 9000 - 1) < 0.02
     for above_s in (0.0, 4000.0):
         drawn = jobs.duration_s[near & (jobs.duration_s > above_s)]
@@ -158,7 +158,7 @@ def test_a_duration_given_its_estimate_and_that_it_is_longer():
 
 def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():
     jobs = replace(JOBS, estimate_s=2.0 * JOBS.duration_s)
-    scenario = Scenario(jobs, NODES)
+    scenario = cg.cluster.Scenario(jobs, NODES)
     whole = cg.simulate(scenario, "fifo")
     state = whole.state(5e4)
     rest = cg.simulate(state.resumed(scenario), "fifo", 1).jobs
@@ -172,7 +172,7 @@ def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():
 def test_no_job_starts_on_a_closed_node_before_it_opens():
     table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
     state = State.from_table(table)
-    scenario = Scenario(replace(JOBS), Cluster((16, 16)))
+    scenario = cg.cluster.Scenario(replace(JOBS), cg.cluster.Cluster((16, 16)))
     model = replace(state, to_come=0).resumed(scenario)
     jobs = {int(job["job"]): job for job in cg.simulate(model, "fifo-skip").jobs}
     assert jobs[8]["start_s"] == jobs[9]["start_s"] == 2000
@@ -205,12 +205,15 @@ def path(tmp_path):
 )
 def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, capsys):
     """Job 7 needs all nodes; behind it job 8 ends before it can start."""
-    assert main(f"next {path(TABLE)} --policy {scheduler} --format json".split()) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(
+        output(
+            capsys, *f"next {path(TABLE)} --policy {scheduler} --format json".split()
+        )
+    )
     assert [row["job"] for row in answer["figures"]] == started
     assert answer["next"]["waiting"] == 3 - len(started)
     state = State.from_table(TABLE)
-    scenario = Scenario(Offered(), Cluster((16, 16)))
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
     rows = next_dispatches(state, scenario, scheduler).rows
     assert rows == [{"job": job, "nodes": ["1:8"]} for job in started]
 
@@ -218,7 +221,7 @@ def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, c
 def test_a_forecast_of_a_cluster(path, capsys):
     """Estimates are right: the first job ends at 4000 s, and the wide one follows."""
     state = State.from_table(TABLE | {"to_come": 0})
-    scenario = Scenario(Offered(), Cluster((16, 16)))
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
     result = forecast(state, scenario, ["fifo", "easy"], range(3), slot="16", later_h=1)
     ends_s = {row["job"]: row["end_median_s"] for row in result.jobs}
     assert ends_s == {3: 4000, 7: 4600, 8: 5200, 9: 10600}
@@ -229,8 +232,7 @@ def test_a_forecast_of_a_cluster(path, capsys):
     assert easy == pytest.approx(-(4600 - 900) / 3 / 60)
     assert more < 0 < later
     file = path(TABLE | {"to_come": 0})
-    assert main(f"forecast {file} --seeds 3 --policies easy,fifo".split()) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *f"forecast {file} --seeds 3 --policies easy,fifo".split())
     assert "start_median_min" in out and "missed" not in out and "cost" not in out
 
 
@@ -247,14 +249,18 @@ class Alternating:
 
 
 def test_a_scheduler_with_a_memory_that_it_does_not_save_is_refused():
-    scenario = Scenario(JOBS, NODES)
-    with pytest.raises(cg.InputError, match=r"has attributes .* save\(\)"):
-        cg.simulate(scenario, Alternating()).state(5e4)
+    scenario = cg.cluster.Scenario(JOBS, NODES)
+    check_refused(
+        lambda: cg.simulate(scenario, Alternating()).state(5e4),
+        r"has attributes .* save\(\)",
+    )
     state = cg.simulate(scenario, "conservative").state(5e4)
     assert state.memory["reserved"]
     wrong = replace(state, policy="easy")
-    with pytest.raises(cg.InputError, match="a policy with a method restore"):
-        cg.simulate(wrong.resumed(scenario), "easy")
+    check_refused(
+        lambda: cg.simulate(wrong.resumed(scenario), "easy"),
+        "a policy with a method restore",
+    )
 
 
 # ---- states that cannot be ----

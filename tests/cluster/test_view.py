@@ -6,11 +6,11 @@ import types
 import numpy as np
 import pytest
 from cluster.cases import SMALL_NODES, jobs_of, simulate
+from support import refusals
 
-from cgrsp_simpy.base.policy import PolicyError
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
-from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.engine.simulation import Simulation
 
 # ---- what is seen ----
@@ -70,7 +70,7 @@ def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_show
             ended = job < len(view.gpus) and view.jobs.run_s[job] == duration_s
             assert (duration_s in numbers) == ended
         looks.append([job for job in range(len(view.gpus)) if view.jobs.run_s[job] > 0])
-        yield from make_scheduler("fifo")(view)
+        yield from cg.cluster.make_scheduler("fifo")(view)
 
     simulate(jobs, Cluster((4,)), look)
     # nobody is asked while all GPUs are busy
@@ -89,7 +89,7 @@ def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrive
                 view.jobs.arrival_s.max() <= view.now_s,
             )
         )
-        yield from make_scheduler("sjf")(view)
+        yield from cg.cluster.make_scheduler("sjf")(view)
 
     jobs = generate(Mix(), 200, 1.0, PAPER_CLUSTER, 0)
     simulate(jobs, PAPER_CLUSTER, look)
@@ -101,7 +101,7 @@ def test_columns_that_jobs_lack_are_none():
     def look(view):
         assert (view.jobs.iterations, view.jobs.user) == (None, None)
         assert view.jobs.family.tolist() == [3]
-        return make_scheduler("fifo")(view)
+        return cg.cluster.make_scheduler("fifo")(view)
 
     simulate(Jobs([0], [1], [5], [5], None, [0], [3], None), Cluster((1,)), look)
 
@@ -191,19 +191,22 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
     """
 
     def own(view):
-        return wrong(view) if view.now_s == at_s else make_scheduler("fifo")(view)
+        return (
+            wrong(view)
+            if view.now_s == at_s
+            else cg.cluster.make_scheduler("fifo")(view)
+        )
 
-    with pytest.raises(PolicyError) as caught:
+    with pytest.raises(cg.PolicyError) as caught:
         simulate(jobs_of((0, 2, 100), (1, 4, 100), (9, 1, 1)), SMALL_NODES, own)
     assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
 
 
-def test_a_scheduler_that_starts_nobody_is_told_who_waits():
-    with pytest.raises(
-        PolicyError,
-        match=(
-            r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
-            r" idle"
-        ),
-    ):
-        simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None)
+test_a_scheduler_that_starts_nobody_is_told_who_waits = refusals(
+    (
+        lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
+        r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
+        r" idle",
+    ),
+    error=cg.PolicyError,
+)

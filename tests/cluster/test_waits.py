@@ -8,14 +8,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster import waits
-from cgrsp_simpy.cluster.cluster import Cluster
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.waits import (
     LEVELS,
     coverage,
@@ -34,7 +32,7 @@ def log_of(number):
     for job, (at_s, seconds) in enumerate(zip(arrival_s, duration_s)):
         start_s[job] = max(at_s, free_s)
         free_s = start_s[job] + seconds
-    return Jobs(
+    return cg.cluster.Jobs(
         arrival_s=arrival_s,
         gpus=rng.choice([1, 2, 3, 8], number),
         duration_s=duration_s,
@@ -71,7 +69,7 @@ def test_what_is_known_does_not_depend_on_what_comes():
     jobs = log_of(300)
     later = jobs.start_s.copy()
     later[150:] += 5000.0
-    changed = Jobs(
+    changed = cg.cluster.Jobs(
         **{name: getattr(jobs, name) for name in jobs.columns} | {"start_s": later},
         family=None,
         iterations=None,
@@ -105,8 +103,10 @@ def test_a_forecast_is_sharper_than_the_last_waits(monkeypatch):
 
 def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(cg.InputError, match=r'pip install "\.\[forecast\]"'):
-        rolling_forecast(known_waits(log_of(50)), 30)
+    check_refused(
+        lambda: rolling_forecast(known_waits(log_of(50)), 30),
+        r'pip install "\.\[forecast\]"',
+    )
 
 
 def written(jobs, path):
@@ -128,8 +128,7 @@ def unexplained(number):
 def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys):
     pytest.importorskip("sklearn")
     command = written(unexplained(800), tmp_path / "log.csv")
-    assert main([*command, "--format", "json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = json.loads(output(capsys, *command, "--format", "json"))
     schema = Path(cg.__file__).parent / "data" / "answer.schema.json"
     jsonschema.validate(answer, json.loads(schema.read_text()))
     assert answer["explained_by"] == []
@@ -137,8 +136,7 @@ def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys
     rows = answer["forecast"]["jobs"]
     assert [row["job"] for row in rows] == list(range(240, 800))
     assert all(row["wait_p5_s"] <= row["wait_p95_s"] for row in rows)
-    assert main(command) == 0
-    assert capsys.readouterr().out.startswith("no scheduler explains this log: none")
+    assert output(capsys, *command).startswith("no scheduler explains this log: none")
 
 
 def test_the_command_without_scikit_learn_names_the_extra(
@@ -151,11 +149,12 @@ def test_the_command_without_scikit_learn_names_the_extra(
 
 
 def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
-    run = cg.simulate(Scenario(log_of(300), Cluster((8,))), "fifo")
+    run = cg.simulate(
+        cg.cluster.Scenario(log_of(300), cg.cluster.Cluster((8,))), "fifo"
+    )
     jobs = log_of(300)
     jobs.start_s[:] = np.round(run.jobs["start_s"])
-    assert main(written(jobs, tmp_path / "log.csv")) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *written(jobs, tmp_path / "log.csv"))
     assert "fifo explains this log" in out and "--policies fifo" in out
 
 
@@ -177,5 +176,4 @@ def test_jobs_without_gpus_have_their_own_class_and_cores_count_without_any_gpu(
 def test_a_log_without_waits_is_refused():
     jobs = log_of(20)
     jobs.start_s[:] = np.nan
-    with pytest.raises(cg.InputError, match="the log records no waits"):
-        known_waits(jobs)
+    check_refused(lambda: known_waits(jobs), "the log records no waits")

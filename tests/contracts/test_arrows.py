@@ -15,6 +15,7 @@ import pytest
 import cgrsp_simpy
 from cgrsp_simpy.base.streams import stream
 
+pytestmark = pytest.mark.slow
 PACKAGE = Path(cgrsp_simpy.__file__).parent
 SCENARIO_MODULES = {"waiting", "hgsp", "llm", "cluster", "dag", "spot"}
 BELOW_SCENARIOS = {"engine", "analysis", "logs", "base", "studies", "plots"}
@@ -46,12 +47,18 @@ def room_of(module):
     return first if rest else first.removesuffix(".py")
 
 
+@cache
+def nodes(tree):
+    """The nodes of a tree, which is walked through once."""
+    return [*ast.walk(tree)]
+
+
 def imported(module, tree):
     """The full dotted names that a module imports, at its top or within functions;
     `from a import b` gives a.b.
     """
     package = ["cgrsp_simpy", *module.split("/")[:-1]]
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -89,7 +96,7 @@ def calls(tree):
     """The calls in a module, as pairs of the dotted name and the node."""
     return [
         (ast.unparse(node.func), node)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call)
     ]
 
@@ -230,7 +237,7 @@ def test_random_numbers_come_from_the_named_streams_alone(module, tree):
     }
     assert sources <= allowed, "for annotations these two, else streams"
     attributes = {
-        ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+        ast.unparse(node) for node in nodes(tree) if isinstance(node, ast.Attribute)
     }
     assert not attributes & {"np.random", "numpy.random"}
     for name, call in calls(tree):

@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from support import outcome
+from support import check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
@@ -543,10 +543,10 @@ def test_a_log_that_cannot_be_used_is_one_line(
     )
 
 
-def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(tmp_path, caplog):
-    path = tmp_path / "log.csv"
-    path.write_text(
-        "submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n"
+def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(file, caplog):
+    path = file(
+        "submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n",
+        "log.csv",
     )
     log = cg.trace(path).workload
     assert log.submit_s == (0.0, 5.0)
@@ -566,25 +566,22 @@ def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(tmp_path, c
     )
 
 
-def test_of_many_bad_rows_ten_are_shown(tmp_path, caplog):
-    path = tmp_path / "log.csv"
-    path.write_text(HEADER + "0,5\n" + "0,x\n" * 12)
+def test_of_many_bad_rows_ten_are_shown(file, caplog):
+    path = file(HEADER + "0,5\n" + "0,x\n" * 12, "log.csv")
     cg.trace(path)
     [note] = caplog.messages
     holds(note, ["12 bad rows", "line 3", "line 12", "and 2 more"])
     assert "line 13" not in note
 
 
-def test_the_line_of_a_bad_row_counts_line_breaks_within_quotes(tmp_path, caplog):
-    path = tmp_path / "log.csv"
-    path.write_text('submit_s,service_s,job_id\n0,5,"two\nlines"\n1,x,b\n')
+def test_the_line_of_a_bad_row_counts_line_breaks_within_quotes(file, caplog):
+    path = file('submit_s,service_s,job_id\n0,5,"two\nlines"\n1,x,b\n', "log.csv")
     cg.trace(path)
     assert "line 4" in caplog.messages[0]
 
 
-def test_a_log_out_of_order_is_sorted_with_a_note(tmp_path, caplog):
-    path = tmp_path / "log.csv"
-    path.write_text(HEADER + "0,5\n9,6\n4,7\n")
+def test_a_log_out_of_order_is_sorted_with_a_note(file, caplog):
+    path = file(HEADER + "0,5\n9,6\n4,7\n", "log.csv")
     log = cg.trace(path).workload
     assert (log.submit_s, log.service_s) == ((0.0, 4.0, 9.0), (5.0, 7.0, 6.0))
     [note] = caplog.messages
@@ -922,7 +919,11 @@ ANSWERS = [
     ("return [cg.Wake(math.inf)]", ["inf", "wake-up", "finite"]),  # never
     ("return [cg.Wake('soon')]", ["'soon'", "wake-up", "finite"]),  # a text
     # for ever, without an assignment
-    ("return [cg.Wake(view.now_s + 1)]", ["4 jobs waiting", "wake-ups"]),
+    pytest.param(
+        "return [cg.Wake(view.now_s + 1)]",
+        ["4 jobs waiting", "wake-ups"],
+        marks=pytest.mark.slow,
+    ),
     # too few slots
     (
         "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",
@@ -947,7 +948,7 @@ RULE = (
 )
 
 
-@pytest.mark.parametrize(("body", "words"), ANSWERS, ids=[body for body, _ in ANSWERS])
+@pytest.mark.parametrize(("body", "words"), ANSWERS)
 def test_a_wrong_answer_of_a_policy_is_one_line_and_a_policy_error(
     refused, tmp_path, body, words
 ):
@@ -979,11 +980,11 @@ def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
             (view.queue[0], SlotView(0, replace(view.idle[0].gpu, price_usd_per_h=0.0)))
         ]
 
-    with pytest.raises(
+    check_refused(
+        lambda: cg.simulate(cg.day("quiet", free_types=True), rule),
+        "job 0 to slot 0 as RTX 3090, which the view does not offer",
         cg.PolicyError,
-        match="job 0 to slot 0 as RTX 3090, which the view does not offer",
-    ):
-        cg.simulate(cg.day("quiet", free_types=True), rule)
+    )
 
 
 # (the file, policy, what the message must name besides the file)
@@ -1059,6 +1060,7 @@ def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
     holds(refused("run", *options, "--policy", policy), ["job 1", "8", "5"])
 
 
+@pytest.mark.slow
 def test_a_worker_process_that_dies_is_one_line(tmp_path):
     (tmp_path / "my_rules.py").write_text(
         "import os\ndef rule(view):\n    os._exit(1)\n"

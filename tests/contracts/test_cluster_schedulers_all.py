@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.backfilling import Conservative, Profile, Reservation, shadow
 from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Nodes, best_fit
-from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
-from cgrsp_simpy.cluster.policies import SCHEDULERS, make_scheduler
 
 QUICK = settings(max_examples=12)
 MANY = settings(QUICK, max_examples=60)
@@ -29,7 +28,7 @@ VARIANTS = [
     "ordered:by=shortest,blocked=wait",
     "ordered:by=shortest,blocked=backfill",
 ]
-ALL = [*SCHEDULERS, *VARIANTS]
+ALL = [*cg.cluster.SCHEDULERS, *VARIANTS]
 # keep GPUs idle for jobs that wait
 HOLD = ("fifo", "easy", "conservative", "multifactor", *VARIANTS[-2:])
 every_scheduler = pytest.mark.parametrize("scheduler", ALL)
@@ -59,7 +58,7 @@ def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
     arrival_s, gpus, duration_s, share, iterations, family, user = np.array(
         rows, dtype=float
     ).T
-    return cluster, Jobs(
+    return cluster, cg.cluster.Jobs(
         arrival_s,
         gpus,
         duration_s,
@@ -75,7 +74,7 @@ def watched(cluster, jobs, scheduler, look, placement=best_fit):
     """A run; look(view, started) is called after each decision, with the jobs that
     it has started.
     """
-    decide = make_scheduler(scheduler)
+    decide = cg.cluster.make_scheduler(scheduler)
 
     def look_on(view):
         started = []
@@ -142,7 +141,7 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
     scheduler, case, at_s
 ):
     cluster, jobs = case
-    found = simulate(jobs, cluster, make_scheduler(scheduler))
+    found = simulate(jobs, cluster, cg.cluster.make_scheduler(scheduler))
     known = np.flatnonzero(jobs.arrival_s <= at_s)
     if not len(known):
         return
@@ -161,7 +160,9 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
         )
     }
     again = simulate(
-        Jobs(**columns, duration_s=longer_s), cluster, make_scheduler(scheduler)
+        cg.cluster.Jobs(**columns, duration_s=longer_s),
+        cluster,
+        cg.cluster.make_scheduler(scheduler),
     )
     assert np.array_equal(
         *(
@@ -178,7 +179,7 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
 @given(case=settings_of(), placement=placements)
 def test_fifo_never_lets_a_job_overtake(case, placement):
     cluster, jobs = case
-    run = simulate(jobs, cluster, make_scheduler("fifo"), placement)
+    run = simulate(jobs, cluster, cg.cluster.make_scheduler("fifo"), placement)
     assert (np.diff(run.jobs["start_s"]) >= 0).all()
 
 
@@ -234,142 +235,32 @@ def least_free(cluster, taken, start_s, end_s):
     return [min(free) for free in zip(*frees)]
 
 
-def textbook(cluster, jobs, placement):
-    """Conservative backfilling by its definition, without engine or profile: starts,
-    places, and starts promised on arrival.
-
-    On arrival a job is given the earliest start that delays none before it. When a job
-    ends before its estimate, each reservation in the order of their starts is given up
-    and made again. No estimate is too short.
-    """
-    arrival_s, gpus, duration_s, estimate_s = (
-        getattr(jobs, name).tolist()
-        for name in ("arrival_s", "gpus", "duration_s", "estimate_s")
-    )
-    nodes = Nodes(cluster.sizes, placement)
-    running, reserved, done, promised_s = {}, {}, {}, {}
-    to_come = list(range(jobs.jobs))
-
-    def earliest(job, now_s):
-        taken = [*running.values(), *reserved.values()]
-        for start_s in sorted(
-            {now_s} | {kept.end_s for kept in taken if kept.end_s > now_s}
-        ):
-            end_s = start_s + estimate_s[job]
-            place = nodes.room(
-                nodes.packed(least_free(cluster, taken, start_s, end_s)), gpus[job]
-            )
-            if place is not None:
-                return Reservation(start_s, end_s, place)
-        return None
-
-    while to_come or reserved:
-        ends_s = {job: kept.start_s + duration_s[job] for job, kept in running.items()}
-        now_s = min(
-            [
-                *ends_s.values(),
-                *(kept.start_s for kept in reserved.values()),
-                *(arrival_s[job] for job in to_come[:1]),
-            ]
-        )
-        ended = [running.pop(job) for job, end_s in ends_s.items() if end_s == now_s]
-        if any(kept.end_s > now_s for kept in ended):
-            for job in sorted(reserved, key=lambda job: (reserved[job].start_s, job)):
-                old = reserved.pop(job)
-                new = earliest(job, now_s)
-                reserved[job] = new if new.start_s < old.start_s else old
-        while to_come and arrival_s[to_come[0]] == now_s:
-            job = to_come.pop(0)
-            reserved[job] = earliest(job, now_s)
-            promised_s[job] = reserved[job].start_s
-        for job in [job for job, kept in reserved.items() if kept.start_s == now_s]:
-            done[job] = running[job] = reserved.pop(job)
-    every = range(jobs.jobs)
-    return (
-        [done[job].start_s for job in every],
-        [done[job].place for job in every],
-        [promised_s[job] for job in every],
-    )
-
-
-def crowded(seed):
-    """A cluster and 20 to 40 jobs that overload it; estimates are exact, or too long by
-    a quarter to twice the duration.
-    """
-    rng = np.random.default_rng(seed)
-    cluster = Cluster(
-        tuple(rng.choice([1, 2, 3, 4, 5, 8], rng.integers(1, 5)).tolist())
-    )
-    number = int(rng.integers(20, 41))
-    gpus = rng.choice(range(1, cluster.gpus + 1), number)
-    duration_s, none = rng.integers(1, 12, number), np.zeros(number)
-    estimate_s = duration_s * rng.choice([1.0, 1.0, 1.25, 1.5, 2.0, 3.0], number)
-    return cluster, Jobs(
-        rng.integers(0, 40, number),
-        gpus,
-        duration_s,
-        estimate_s,
-        none + 1,
-        none,
-        none,
-        none,
-    )
-
-
-@settings(max_examples=60)
-@given(seed=st.integers(0, 2**32), placement=placements)
-def test_conservative_is_the_textbooks_and_keeps_the_starts_it_promised(
-    seed, placement
-):
-    cluster, jobs = crowded(seed)
-    found = simulate(jobs, cluster, make_scheduler("conservative"), placement)
-    start_s, places, promised_s = textbook(cluster, jobs, placement)
-    assert found.jobs["start_s"].tolist() == start_s
-    assert [sorted(place) for place in placed(found)] == [
-        sorted(place) for place in places
-    ]
-    assert (found.jobs["start_s"] <= promised_s).all()
-
-
 @MANY
-@given(case=settings_of(estimates=(1.0,)), placement=placements)
-def test_every_job_starts_when_it_was_promised_on_arrival_if_estimates_are_exact(
-    case, placement
-):
-    start_s, _, promised_s = textbook(*case, placement)
-    assert start_s == promised_s
-
-
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
-)
-def test_the_mix_runs_by_the_textbook_with_estimates_up_to_three_times_too_long(seed):
-    """120 jobs at a load of 1.5, so that most arrive while nothing is idle; times are
-    any numbers, not whole ones.
+@given(case=settings_of(estimates=(0.5, 1.0, 1.5, 3.0)), placement=placements)
+def test_reservations_never_overlap_and_are_kept(case, placement):
+    """If no estimate is too short, a job starts by the first start reserved for it, and
+    at that start if all estimates are exact.
     """
-    jobs = generate(Mix(overestimate=2.0), 120, 1.5, Cluster((8, 8, 8, 8)), seed)
-    found = simulate(jobs, Cluster((8, 8, 8, 8)), make_scheduler("conservative"))
-    start_s, _, promised_s = textbook(Cluster((8, 8, 8, 8)), jobs, best_fit)
-    assert found.jobs["start_s"] == pytest.approx(start_s)
-    assert (found.jobs["start_s"] <= np.array(promised_s) * (1 + 1e-12)).all()
-
-
-@MANY
-@given(case=settings_of(estimates=(0.5, 1.0, 1.5, 3.0)))
-def test_reservations_never_overlap(case):
     cluster, jobs = case
-    scheduler = Conservative()
+    scheduler, promised_s = Conservative(), {}
 
-    def look(view, _):
+    def look(view, started):
+        promised_s.update({job: view.now_s for job in started if job not in promised_s})
         running = view.running.values()
         kept = [Reservation(one.start_s, one.end_s, one.place) for one in running]
         kept += scheduler.reserved.values()
         for at_s in {one.start_s for one in kept}:
             assert min(least_free(cluster, kept, at_s, at_s)) >= 0
         assert list(scheduler.reserved) == view.queue
-        assert all(one.start_s > view.now_s for one in scheduler.reserved.values())
+        for job, reservation in scheduler.reserved.items():
+            assert reservation.start_s > view.now_s
+            promised_s.setdefault(job, reservation.start_s)
 
-    watched(cluster, jobs, scheduler, look)
+    start_s = watched(cluster, jobs, scheduler, look, placement).jobs["start_s"]
+    if (jobs.estimate_s >= jobs.duration_s).all():
+        assert all(start_s[job] <= at_s for job, at_s in promised_s.items())
+    if (jobs.estimate_s == jobs.duration_s).all():
+        assert all(start_s[job] == at_s for job, at_s in promised_s.items())
 
 
 @MANY

@@ -2,9 +2,7 @@
 together can be distinguished by everybody.
 """
 
-import csv
 import itertools
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,17 +13,9 @@ from matplotlib.figure import Figure
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cluster.policies import SCHEDULERS as CLUSTER
 from cgrsp_simpy.dag.policies import SCHEDULERS as DAG
 from cgrsp_simpy.hgsp.policies import SCHEDULERS as HGSP
-from cgrsp_simpy.papers.cluster import figures as cluster
-from cgrsp_simpy.papers.cluster.figures import COURSE
-from cgrsp_simpy.papers.cluster.table import PUBLISHED
-from cgrsp_simpy.papers.dag import figures as dag
-from cgrsp_simpy.papers.hgsp import figures as hgsp
-from cgrsp_simpy.papers.hgsp.figures import COMPARED
-from cgrsp_simpy.papers.waiting import figures as waiting
 from cgrsp_simpy.plots.style import LOOKS, POLICY, colour_of, looks
 from cgrsp_simpy.spot.policies import POLICIES as SPOT
 from cgrsp_simpy.waiting.policies import POLICIES as WAITING
@@ -38,7 +28,6 @@ MODULES = {
     "spot": SPOT,
     "waiting": WAITING,
 }
-FIGURES = Path(__file__).parents[2] / "figures"
 
 # On linear RGB, severity 1.0: Machado, Oliveira and Fernandes (2009), IEEE Transactions
 # on Visualization and Computer Graphics 15(6), 1291-1298, Table 1.
@@ -156,7 +145,7 @@ def check(axes, names):
 def study_of(names, scale=1.0):
     means = {
         name: {
-            metric: Mean(value, value - 0.1, value + 0.1, 9)
+            metric: cg.statistics.Mean(value, value - 0.1, value + 0.1, 9)
             for metric in ("miss_pct", "tardiness_min")
         }
         for name, value in zip(names, scale * np.arange(1.0, 1 + len(names)))
@@ -172,6 +161,7 @@ def blank():
     return canvas
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize(
     "draw",
@@ -196,70 +186,3 @@ def test_a_name_keeps_its_colour_with_parameters_and_whatever_stands_beside_it()
         LOOKS["easy"].colour,
     ]
     assert LOOKS["hps"].colour != LOOKS["easy"].colour
-
-
-def value(text):
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def rows_of(name):
-    """The rows of a figure that is kept, without what is empty in them."""
-    with (FIGURES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return [
-            {key: value(text) for key, text in row.items() if text}
-            for row in csv.DictReader(file)
-        ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("figure", "name", "names"),
-    [
-        (
-            cluster.FIGURES["metrics"],
-            "cluster/cluster_metrics",
-            {*CLUSTER} - {"multifactor", "ordered"},
-        ),
-        (cluster.FIGURES["course"], "cluster/cluster_course", COURSE),
-        (cluster.FIGURES["table2"], "cluster/cluster_table2", PUBLISHED),
-        (hgsp.FIGURES["comparison"], "hgsp/hgsp_comparison", COMPARED),
-        (hgsp.FIGURES["table1"], "hgsp/hgsp_table1", COMPARED),
-    ],
-    ids=[
-        "cluster metrics",
-        "cluster course",
-        "cluster table 2",
-        "hgsp comparison",
-        "hgsp table 1",
-    ],
-)
-def test_the_figures_of_modules_draw_each_name_in_its_colour(figure, name, names):
-    canvas = figure.redraw(FIGURES / f"{name}.csv")
-    canvas.canvas.draw()
-    check(canvas.axes, names)
-
-
-def test_legends_of_modules_have_each_name_in_its_colour():
-    canvas = waiting.FIGURES["6"].redraw(FIGURES / "waiting" / "waiting_figure_6.csv")
-    names = {row["line"] for row in rows_of("waiting/waiting_figure_6")}
-    found = {
-        line.get_label(): to_hex(line.get_color())
-        for legend in canvas.legends
-        for line in legend.get_lines()
-    }
-    assert found == {name: LOOKS[name].colour.lower() for name in names}
-
-
-def test_searches_are_drawn_in_the_colours_of_their_names():
-    figure, rows = dag.FIGURES["searches"], rows_of("dag/dag_searches")
-    canvas = figure.redraw(FIGURES / "dag" / "dag_searches.csv")
-    for ax, tasks in zip(canvas.axes, (300, 1000)):
-        names = dict.fromkeys(row["scheduler"] for row in rows if row["tasks"] == tasks)
-        found = {line.get_label(): to_hex(line.get_color()) for line in ax.lines}
-        shades = dict(zip(names, looks(names)))
-        assert {name: found[name] for name in names} == {
-            name: look.colour.lower() for name, look in shades.items()
-        }

@@ -3,11 +3,12 @@ broken; no plan beats the lower bound.
 """
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import check_refused
 
-from cgrsp_simpy.dag.graph import Graph
+import cgrsp_simpy as cg
 from cgrsp_simpy.dag.listing import (
     ORDERS,
     SIMPLE,
@@ -18,7 +19,6 @@ from cgrsp_simpy.dag.listing import (
     random_plan,
     upward_rank_s,
 )
-from cgrsp_simpy.dag.platform import Platform
 from cgrsp_simpy.dag.policies import STARTS, anneal, random_search
 from cgrsp_simpy.dag.problem import (
     FEW,
@@ -58,7 +58,7 @@ def problems(draw, missing=False):
             "resident_mb": rng.integers(0, 9, nodes),
             "held_mb": rng.integers(0, 9, len(pairs)) * together,
         }
-    graph = Graph(
+    graph = cg.dag.Graph(
         work,
         rng.integers(0, FULL + 1, nodes),
         number[pairs],
@@ -76,7 +76,7 @@ def problems(draw, missing=False):
     latency_s = rng.choice([0.0, 1.0, 0.3], (gpus, gpus)) if draw(st.booleans()) else ()
     speeds = rng.choice([1.0, 2.0] if whole else [0.7, 1.0, 3.0], gpus)
     contention = draw(st.sampled_from([None, False, True]))
-    platform = Platform(
+    platform = cg.dag.Platform(
         speeds,
         memory,
         np.arange(gpus) // 2,
@@ -201,6 +201,7 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
     )
 
 
+@pytest.mark.slow
 @QUICK
 @given(problems(missing=True))
 def test_nor_where_connections_are_missing(problem):
@@ -233,6 +234,7 @@ def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(
     assert found.evaluations <= 30
 
 
+@pytest.mark.slow
 @QUICK
 @given(problems(), st.sampled_from(ALL), st.integers(0, 5))
 def test_the_same_seed_gives_the_same_plan(problem, make, seed):

@@ -279,6 +279,7 @@ def test_an_entry_that_repeats_the_signature_is_told(text, names):
     assert repeats(text) == names
 
 
+@pytest.mark.slow
 def test_no_entry_repeats_the_signature():
     found = {}
     for path in sorted(Path(cg.__file__).parent.rglob("*.py")):

@@ -251,6 +251,7 @@ def test_names_of_tasks_are_read_as_they_were_written(tmp_path):
 # ---- results directories ----
 
 
+@pytest.mark.slow
 def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
     line = "compare quiet --policies fifo,spt --seeds 12 --out"
     command = [sys.executable, "-m", "cgrsp_simpy", *line.split()]

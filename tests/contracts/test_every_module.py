@@ -10,7 +10,6 @@ import pytest
 from support import check_refused, csv_rows, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -52,8 +51,8 @@ CASES = {
         {"machines": [4, 8]},
     ),
     "hgsp": lambda: Case(
-        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 30})),
-        "hgsp:tasks1 source.tasks=30",
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 10})),
+        "hgsp:tasks1 source.tasks=10",
         ("atc", "greedy"),
         "search:moves=50",
         "def oldest(view):\n"
@@ -154,6 +153,7 @@ def test_steps_lead_to_the_same_run(case):
     assert any(step.future for step in steps)
 
 
+@pytest.mark.quick_cases(3)
 @every_module
 def test_policies_are_compared_swept_and_kept(case, tmp_path):
     case = case()
@@ -176,6 +176,7 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     )
 
 
+@pytest.mark.quick_cases(1)
 @every_module
 def test_a_precision_is_reached_and_each_figure_can_be_asked_for(case):
     case = case()
@@ -254,6 +255,7 @@ def test_rows_go_to_pandas(case):
     )
 
 
+@pytest.mark.quick_cases(4)
 @every_module
 def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch):
     case = case()
@@ -261,12 +263,15 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
     text, _ = own_file(case)
     seeds = ["--seeds", "2"] if subject_of(case.scenario).is_random else []
     words = ["run", *case.words.split()]
-    assert main([*words, "--policy", case.policies[0], "--show", "events"]) == 0
-    listed = capsys.readouterr().out.splitlines()
+    listed = output(
+        capsys, *words, "--policy", case.policies[0], "--show", "events"
+    ).splitlines()
     # some jobs of waiting policies go elsewhere
     assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
-    assert main([*words, "--policy", text, "--format", "csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == case.scenario.jobs + 1
+    assert (
+        len(output(capsys, *words, "--policy", text, "--format", "csv").splitlines())
+        == case.scenario.jobs + 1
+    )
     words = [
         "compare",
         *case.words.split(),
@@ -274,8 +279,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         ",".join(case.policies),
         *seeds,
     ]
-    assert main([*words, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output(capsys, *words, "--format", "json"))
     study = cg.compare(case.scenario, case.policies, range(2))
     name = subject_of(case.scenario).report.precise
     assert (
@@ -287,8 +291,7 @@ def test_the_commands_do_the_same(case, capsys, own_file, tmp_path, monkeypatch)
         word for word in case.words.split() if word.split(".")[-1].split("=")[0] != name
     ]
     words = ["sweep", *rest, grid, "--policies", case.policies[0], *seeds]
-    assert main([*words, "--format", "csv"]) == 0
-    rows = csv_rows(capsys.readouterr().out)
+    rows = csv_rows(output(capsys, *words, "--format", "csv"))
     each = 2 if subject_of(case.scenario).is_random else 1
     assert [row[name] for row in rows] == [
         str(value) for value in values for _ in range(each)

@@ -53,6 +53,7 @@ def test_these_policies_have_an_order_by_tiers():
     assert TIERED == ["spt", "edf", "spt-rescue", "adaptive", "rh", "cadr", "cadr-oo"]
 
 
+@pytest.mark.quick_cases(6)
 @every_tiered
 @every_day
 def test_a_day_is_that_of_the_whole_queue_sorted(policy, day):
@@ -164,6 +165,7 @@ def answer(policy, moment):
     ]
 
 
+@pytest.mark.quick_cases(5)
 @every_tiered
 @QUICK
 @given(moment=any_moment)

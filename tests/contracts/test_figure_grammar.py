@@ -22,12 +22,11 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cli.options import STYLES
 from cgrsp_simpy.cli.papers import OTHERS
 from cgrsp_simpy.papers.catalogue import PAPERS
-from cgrsp_simpy.plots import marks, styled
 from cgrsp_simpy.plots.style import COLUMNS_MM, LOOKS, STYLE, ink
 
 FOLDER = Path(__file__).parents[2] / "figures"
@@ -42,15 +41,7 @@ GALLERIES = {
     for prefix, place in PREFIXES.items()
     if not place.startswith("decide")
 }
-QUICK = {
-    ("cluster", "claims"),
-    ("dag", "order"),
-    ("llm", "table2"),
-    ("spot", "course"),
-    ("thesis", "5.3"),
-    ("thesis", "5.8"),
-    ("waiting", "3"),
-}
+QUICK = {("llm", "table2"), ("waiting", "3")}
 FEW = ("advice", "frontier", "llm", "spot")  # galleries
 # as in the captions of the thesis, where a letter denotes a row of panels
 LETTERS = {("thesis", "5.5"): "ab", ("thesis", "5.7"): "abc"}
@@ -68,7 +59,7 @@ def path_of(module, id):
 @cache
 def canvas_of(module, id, style="print"):
     """A figure as its command draws it, from the committed rows."""
-    with styled(style):
+    with cg.plots.styled(style):
         canvas = GALLERIES[module][id].redraw(path_of(module, id), style)
         canvas.canvas.draw()
     return canvas
@@ -96,6 +87,7 @@ every_figure = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("module", "id"), [(module, id) for module, own in GALLERIES.items() for id in own]
 )
@@ -108,6 +100,7 @@ def test_the_index_says_what_the_rows_say(module, id):
     assert figure.table(rows) in told
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("cell", ["x", "nan"])
 @every_figure
 def test_a_changed_file_is_drawn_or_refused(module, id, cell, tmp_path):
@@ -115,7 +108,7 @@ def test_a_changed_file_is_drawn_or_refused(module, id, cell, tmp_path):
     header = path_of(module, id).read_text(encoding="utf-8").partition("\n")[0]
     row = ",".join([cell] * (header.count(",") + 1))
     (tmp_path / f"{figure.stem}.csv").write_text(f"{header}\n{row}\n", encoding="utf-8")
-    with suppress(InputError):
+    with suppress(cg.InputError):
         figure.write(tmp_path, None)
 
 
@@ -123,6 +116,7 @@ def panels_of(canvas):
     return [ax for ax in canvas.axes if ax.axison]
 
 
+@pytest.mark.slow
 @every_figure
 def test_panels_have_letters_in_their_order(module, id):
     panels = panels_of(canvas_of(module, id))
@@ -320,6 +314,7 @@ def texts_of(canvas):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "id", "style", "width_mm"),
     [
@@ -413,6 +408,6 @@ def test_the_styles_of_the_command_are_those_that_there_are():
 
 
 def test_a_ring_of_a_published_value_is_seen_around_our_mark():
-    hollow, own = marks.hollow(LOOKS["spt"]), marks.dots(LOOKS["spt"])
+    hollow, own = cg.plots.marks.hollow(LOOKS["spt"]), cg.plots.marks.dots(LOOKS["spt"])
     assert hollow["markerfacecolor"] == "none"
     assert hollow["markersize"] > 1.4 * own["markersize"]

@@ -22,7 +22,6 @@ from support import check_refused, frame_at, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import read_toml, toml_text
 from cgrsp_simpy.base.table import (
     FORMULA,
@@ -36,8 +35,7 @@ from cgrsp_simpy.base.table import (
 from cgrsp_simpy.cli.papers import OTHERS
 from cgrsp_simpy.papers.catalogue import PAPERS
 from cgrsp_simpy.papers.dag import figures as dag
-from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.animation import animate, player_page
+from cgrsp_simpy.plots.animation import player_page
 from cgrsp_simpy.plots.figure import TEXTS
 from cgrsp_simpy.plots.figure import Figure as Declared
 from cgrsp_simpy.plots.labels import Mark
@@ -198,14 +196,16 @@ def of(runs, study, sweep, month, timeline):
     }
 
 
+@pytest.mark.slow
 def test_a_film_draws_each_name_letter_by_letter(timeline, tmp_path):
-    animate(timeline, frames=2).save(tmp_path / "run.gif")
+    cg.plots.animate(timeline, frames=2).save(tmp_path / "run.gif")
     check_figure(frame_at(timeline, timeline.end_s / 2)[0].figure)
 
 
 AGAIN = ("gantt of a run", "queue_length, many", "differences")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "plot",
     [
@@ -220,22 +220,30 @@ def test_a_plot_draws_each_name_letter_by_letter(plot, of):
 def test_every_public_plot_is_tried():
     tried = {name.split(" ")[0].rstrip(",") for name in PLOTS}
     assert {*plots.__all__} - {"marks", "styled", "animate"} <= tried
-    assert {*marks.__all__} - {"hollow", "intervals", "published"} == {*MARKS}
+    assert {*cg.plots.marks.__all__} - {"hollow", "intervals", "published"} == {*MARKS}
 
 
 VALUES, HALVES = [float(number) for number in range(len(NAMES))], [0.5] * len(NAMES)
 ENDS = {name: (1.0, value) for name, value in zip(NAMES, VALUES)}
 MARKS = {
-    "bars": lambda ax: marks.bars(ax, NAMES, [*VALUES[1:], float("inf")], HALVES),
-    "lines": lambda ax: marks.lines(ax, NAMES, dict.fromkeys(NAMES, (VALUES, HALVES))),
-    "points": lambda ax: marks.points(ax, NAMES, (VALUES, HALVES), (VALUES, HALVES)),
-    "labels_at_ends": lambda ax: marks.labels_at_ends(ax, ENDS, ["black"] * len(NAMES)),
-    "label_marks": lambda ax: marks.label_marks(
+    "bars": lambda ax: cg.plots.marks.bars(
+        ax, NAMES, [*VALUES[1:], float("inf")], HALVES
+    ),
+    "lines": lambda ax: cg.plots.marks.lines(
+        ax, NAMES, dict.fromkeys(NAMES, (VALUES, HALVES))
+    ),
+    "points": lambda ax: cg.plots.marks.points(
+        ax, NAMES, (VALUES, HALVES), (VALUES, HALVES)
+    ),
+    "labels_at_ends": lambda ax: cg.plots.marks.labels_at_ends(
+        ax, ENDS, ["black"] * len(NAMES)
+    ),
+    "label_marks": lambda ax: cg.plots.marks.label_marks(
         ax,
         {name: marks_at(value) for name, value in zip(NAMES, VALUES)},
         ["black"] * len(NAMES),
     ),
-    "legend_above": lambda ax: marks.legend_above(
+    "legend_above": lambda ax: cg.plots.marks.legend_above(
         ax, [Patch(label=name) for name in NAMES], NAMES[0]
     ),
 }
@@ -246,6 +254,7 @@ def marks_at(value):
     return Mark(np.array([[value, value]]), np.array([[value, value]]))
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("mark", MARKS.values(), ids=MARKS)
 def test_marks_draw_each_name_letter_by_letter_and_leave_the_texts_of_others(mark):
     figure = Figure()
@@ -261,7 +270,9 @@ def test_marks_draw_each_name_letter_by_letter_and_leave_the_texts_of_others(mar
 
 def test_the_packages_own_mathtext_stays():
     ax = marks_of_bars = Figure().subplots()
-    marks.bars(marks_of_bars, ["a", r"$\infty$"], [float("inf"), 1.0], [0.0, 0.0])
+    cg.plots.marks.bars(
+        marks_of_bars, ["a", r"$\infty$"], [float("inf"), 1.0], [0.0, 0.0]
+    )
     (ours,) = [text for text in ax.texts if text.get_text() == r"$\infty$"]
     theirs = ax.get_yticklabels()[1]
     assert theirs.get_text() == ours.get_text()
@@ -301,6 +312,7 @@ CASES = sorted(of_galleries(), key=lambda case: (case[0].stem, case[2]))
 QUICK = ("cluster_aging", "waiting_errors")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "path", "column"),
     [
@@ -317,11 +329,10 @@ QUICK = ("cluster_aging", "waiting_errors")
     ],
 )
 def test_a_figure_of_a_gallery_is_drawn_from_such_names_or_refused(
-    figure, path, column, tmp_path
+    figure, path, column, file
 ):
-    copy = tmp_path / path.name
-    copy.write_text(hostile(figure, path, column), encoding="utf-8")
-    with suppress(*[InputError] * (column != "other")):
+    copy = file(hostile(figure, path, column), path.name)
+    with suppress(*[cg.InputError] * (column != "other")):
         check_figure(figure.redraw(copy))
 
 
@@ -401,6 +412,7 @@ def test_a_csv_has_no_formula_in_its_header_either():
     assert header == row == WHOLE
 
 
+@pytest.mark.slow
 def test_advice_holds_each_name_as_text():
     first, second = (policy(name) for name in (NAMES[4], NAMES[5]))
     advice = cg.advise(day(NAMES[4]), [first, second], range(2))
@@ -422,10 +434,9 @@ def test_a_player_holds_each_name_as_text(name, timeline):
 # ---- files ----
 
 
-def test_toml_holds_each_name(tmp_path):
+def test_toml_holds_each_name(file):
     tables = {"list": [*WHOLE], "of names": {name: {name: name} for name in WHOLE}}
-    path = tmp_path / "names.toml"
-    path.write_text(toml_text(tables), encoding="utf-8")
+    path = file(toml_text(tables), "names.toml")
     assert read_toml(path) == tables
 
 
@@ -441,6 +452,7 @@ def test_a_csv_is_written_with_half_of_a_character(tmp_path):
     assert header == row == [*WHOLE, r"\ud800"]
 
 
+@pytest.mark.slow
 def test_a_pgf_holds_no_commands_of_latex(tmp_path, monkeypatch):
     # LaTeX is not run
     monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: name)

@@ -15,11 +15,10 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from support import DATA, csv_rows
+from support import DATA, csv_rows, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.figures import ADVICE
 from cgrsp_simpy.papers.cluster import figures as cluster
 from cgrsp_simpy.papers.dag import figures as dag
@@ -74,6 +73,7 @@ def made(module, id):
     return GALLERIES[module][id].rows(RUNS[module]())
 
 
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(
     ("module", "id"),
     [
@@ -138,8 +138,7 @@ def test_the_frontier_is_what_the_package_gives(capsys):
         "--format",
         "csv",
     )
-    assert main(["bound", "hectic", *options]) == 0
-    rows = csv_rows(capsys.readouterr().out)
+    rows = csv_rows(output(capsys, "bound", "hectic", *options))
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
 
 

@@ -266,6 +266,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick_cases(8)
 @pytest.mark.parametrize(
     ("name", "text", "command"), CASES, ids=[case[2] for case in CASES]
 )

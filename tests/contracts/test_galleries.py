@@ -121,6 +121,7 @@ def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(
     assert not (tmp_path / "here" / "README.md").exists()  # an index is of all
 
 
+@pytest.mark.slow
 def test_a_picture_for_a_lecture(tmp_path):
     cluster.draw_figures(tmp_path, ("aging",), style="lecture")
     check_lecture(tmp_path / "cluster_aging.png")

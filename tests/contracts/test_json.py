@@ -7,10 +7,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from support import output
 
 import cgrsp_simpy
 from cgrsp_simpy.base.table import json_text
-from cgrsp_simpy.cli import VERBS, command_of, main
+from cgrsp_simpy.cli import VERBS, command_of
 
 NAN, INF = float("nan"), float("inf")
 
@@ -46,7 +47,7 @@ def test_what_is_no_number_is_null_however_deep():
 # with as few jobs and seeds as there can be, so that figures are missing
 LINES = [
     "papers tables cluster loads=0.6 --seeds 1",  # no interval of one seed
-    "compare cluster jobs=1 --policies fifo,easy --seeds 1",
+    "compare cluster jobs=1 warm_up=0 --policies fifo,easy --seeds 1",
     "run quiet jobs=1",  # no tight job, or no loose one
     "compare quiet jobs=1 --policies fifo,spt --seeds 1",
     "sweep hectic name=quiet slots=1,2 --policies fifo --seeds 1",
@@ -60,8 +61,8 @@ LINES = [
     "forecast STATE --seeds 1",
     "bound quiet jobs=1 --seeds 1",
     "bound quiet jobs=1 --seeds 1 --clairvoyant",
-    "run cluster jobs=1",
-    "sweep cluster load=0.5,0.6 jobs=1 --policies fifo --seeds 1",
+    "run cluster jobs=1 warm_up=0",
+    "sweep cluster load=0.5,0.6 jobs=1 warm_up=0 --policies fifo --seeds 1",
     "replay LOG --policies fifo",  # one job, which did not wait
     "run dag:er:n=1,degree=0 platform.gpus=1 budget.evaluations=2 --policy rtgs",
     "parameters month",
@@ -97,21 +98,20 @@ def valid_answer(answer):
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path):
+def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path, file):
     market = tmp_path / "market.csv"
     rows = "".join(f"{3600 * hour},{hour % 5 and 1}\n" for hour in range(60))
     market.write_text(f"time,status\n{rows}", encoding="utf-8")
-    log = tmp_path / "log.swf"
-    log.write_text("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", encoding="utf-8")
+    log = file("1 0 0 60 4 -1 -1 4 90 -1 1 7 1 3 2 1 -1 -1\n", "log.swf")
     jobs = tmp_path / "jobs.csv"
     rows = "".join(f"{3600 * hour},{1800 + hour % 7}\n" for hour in range(24 * 30))
     jobs.write_text(f"time,wallclock_runtime_sec\n{rows}", encoding="utf-8")
-    state = tmp_path / "state.json"
-    state.write_text('{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}')
+    state = file(
+        '{"scenario": "quiet", "now_s": 0, "slots": ["RTX 3090"]}', "state.json"
+    )
     files = {"MARKET": market, "LOG": log, "JOBS": jobs, "STATE": state}
     words = [str(files.get(word, word)) for word in line.split()]
-    assert main([*words, "--format", "json"]) == 0
-    found = strict(capsys.readouterr().out)
+    found = strict(output(capsys, *words, "--format", "json"))
     valid_answer(found)
     assert [*found][:2] == ["subject", "parameters"]
     assert {"alternatives", "seeds", "figures"} <= found.keys()

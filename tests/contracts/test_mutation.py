@@ -6,6 +6,8 @@ import ast
 import runpy
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 mutation = runpy.run_path(str(ROOT / "tests" / "mutation.py"))
 
@@ -67,6 +69,7 @@ def test_each_change_alters_one_line_that_runs_and_parses(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_changes_and_another_seed_others():
     drawn = mutation["drawn"]
     one, again, other = (drawn(20, seed, ["engine", "studies"]) for seed in (1, 1, 2))

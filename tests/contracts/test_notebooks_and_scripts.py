@@ -15,6 +15,7 @@ STUDY = (
 )
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
     script = (
         "import json\n"

@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.judge import judge
-from support import check_bad_input, check_refused, outcome
+from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.jobs import mean_gpu_hours
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.market.gpu import GPUS_2025
 from cgrsp_simpy.market.series import Series, Snapshots
@@ -25,12 +24,10 @@ from cgrsp_simpy.studies.subject import subject_of
 
 @pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_whose_cells_are_parted_otherwise_is_told_so(
-    read, sign, named, tmp_path
-):
-    path = tmp_path / "jobs.csv"
-    path.write_text(
-        f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n"
+def test_a_table_whose_cells_are_parted_otherwise_is_told_so(read, sign, named, file):
+    path = file(
+        f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n",
+        "jobs.csv",
     )
     check_refused(
         lambda: read(path),
@@ -43,11 +40,14 @@ def snapshots(status, time_s):
     return Snapshots("A", np.array(time_s, float), np.array(status), price)
 
 
-def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(tmp_path, capsys):
-    path = tmp_path / "a.csv"
-    path.write_text("time,status\n" + "".join(f"{600 * step},\n" for step in range(9)))
-    assert main(["market", "report", str(path)]) == 0
-    assert capsys.readouterr().out.splitlines()[1].split()[-11:] == ["-"] * 11
+def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(file, capsys):
+    path = file(
+        "time,status\n" + "".join(f"{600 * step},\n" for step in range(9)), "a.csv"
+    )
+    assert (
+        output(capsys, "market", "report", str(path)).splitlines()[1].split()[-11:]
+        == ["-"] * 11
+    )
 
 
 # ---- numbers of NumPy ----
@@ -298,119 +298,114 @@ COLUMNS = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
 COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
 
 
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (
-            lambda: cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12])),
-            "seconds that the series of A spans(=1000000000000.0) must be at most",
-        ),
-        (
-            lambda: cg.fit_stock(snapshots([-1] * 500, np.arange(500) * 600.0)),
-            "snapshots of A that were fetched(=0) must be at least one",
-        ),
-        (
-            lambda: cg.advise(cg.day("normal"), "fifo", range(2)),
-            "policies(='fifo') must be a list of policies",
-        ),
-        (
-            lambda: cg.advise(cg.day("normal"), ["fifo"], 2),
-            "seeds(=2) must be a sequence of whole numbers",
-        ),
-        (
-            lambda: cg.advise(cg.day("normal"), [], range(2)),
-            "policies(=[]) must be at least one policy",
-        ),
-        (
-            lambda: cg.advise(cg.spot.Scenario(hours=9, deadline=12), ["fifo"], [0, 1]),
-            "must be a scenario of rented slots",
-        ),
-        (
-            lambda: cg.Scenario(
-                "low",
-                cg.PoissonWorkload(2, 0.01),
-                slots=cg.round_robin(["RTX 3090"]),
-                market=cg.Market(
-                    series=(cg.StockSeries("RTX 3090", (0.0,), (2,), 86400.0),)
-                ),
-                terms=cg.Terms(retry_s=60.0),
+test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
+    (
+        lambda: cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12])),
+        "seconds that the series of A spans(=1000000000000.0) must be at most",
+    ),
+    (
+        lambda: cg.fit_stock(snapshots([-1] * 500, np.arange(500) * 600.0)),
+        "snapshots of A that were fetched(=0) must be at least one",
+    ),
+    (
+        lambda: cg.advise(cg.day("normal"), "fifo", range(2)),
+        "policies(='fifo') must be a list of policies",
+    ),
+    (
+        lambda: cg.advise(cg.day("normal"), ["fifo"], 2),
+        "seeds(=2) must be a sequence of whole numbers",
+    ),
+    (
+        lambda: cg.advise(cg.day("normal"), [], range(2)),
+        "policies(=[]) must be at least one policy",
+    ),
+    (
+        lambda: cg.advise(cg.spot.Scenario(hours=9, deadline=12), ["fifo"], [0, 1]),
+        "must be a scenario of rented slots",
+    ),
+    (
+        lambda: cg.Scenario(
+            "low",
+            cg.PoissonWorkload(2, 0.01),
+            slots=cg.round_robin(["RTX 3090"]),
+            market=cg.Market(
+                series=(cg.StockSeries("RTX 3090", (0.0,), (2,), 86400.0),)
             ),
-            "RTX 3090 is out of stock at every hour",
+            terms=cg.Terms(retry_s=60.0),
         ),
-        *(
-            (lambda time_s=time_s: cg.queueing.mg1_ps(0.01, 50.0, [time_s]), "times_s")
-            for time_s in (-1.0, np.nan, np.inf)
-        ),
-        *(
-            (lambda name=name: cg.LoggedWorkload(**{**COLUMNS, name: 1}), name)
-            for name in ("submit_s", "service_s", "weight")
-        ),
-        (lambda: cg.Terms(warm_s=np.int64(-1)), "warm_s"),
-        (lambda: cg.Market(clock=5), "clock(=5) must be of type Clock"),
-        (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
-        (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),
-        (
-            lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),
-            "policies(=5) must be a list",
-        ),
-        (lambda: cg.trace(5), "path(=5) must be the path of a file"),
-        (
-            lambda: cg.trace("x.csv", columns=5, format="csv"),
-            "columns(=5) must be a mapping",
-        ),
-        (
-            lambda: cg.waiting.Size("A", 1, None, 1.0),
-            "memory_gb of A(=None) must be a number",
-        ),
-        (
-            lambda: cg.waiting.analyze(5, 1.0, 1.0, 1),
-            "waiting policy(=5) must be a string",
-        ),
-        (lambda: cg.waiting.plan(5, "p95=1min"), "jobs(=5) must be ListedJobs"),
-        (
-            lambda: dataclasses.replace(TASKS, task_names=5),
-            "task_names(=5) must be a list",
-        ),
-        (lambda: dataclasses.replace(TASKS, lines=5), "lines(=5) must be a list"),
-        (
-            lambda: dataclasses.replace(TASKS, times_s="x"),
-            "times_s(='x') must be numbers",
-        ),
-        (
-            lambda: greedy_assignment(TASKS, [0, 0]),
-            "order must contain each of the",
-        ),
-        (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
-        (
-            lambda: dataclasses.replace(SERVER, latency_s="x"),
-            "latency_s(='x') must be numbers",
-        ),
-        (lambda: dataclasses.replace(GRAPH, names=5), "names(=5) must be a list"),
-        (
-            lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]),
-            "must be pairs of nodes",
-        ),
-        (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be of type Graph"),
-        (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be of type Platform"),
-        (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
-        (
-            lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
-            "scheduler(=5) must be a string",
-        ),
-        (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
-        (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
-        (
-            lambda: cg.plots.animate(RUN, captions=5),
-            "captions(=5) must be a mapping",
-        ),
-        (
-            lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
-            "published(=5) must be a mapping",
-        ),
-    ],
+        "RTX 3090 is out of stock at every hour",
+    ),
+    *(
+        (lambda time_s=time_s: cg.queueing.mg1_ps(0.01, 50.0, [time_s]), "times_s")
+        for time_s in (-1.0, np.nan, np.inf)
+    ),
+    *(
+        (lambda name=name: cg.LoggedWorkload(**{**COLUMNS, name: 1}), name)
+        for name in ("submit_s", "service_s", "weight")
+    ),
+    (lambda: cg.Terms(warm_s=np.int64(-1)), "warm_s"),
+    (lambda: cg.Market(clock=5), "clock(=5) must be of type Clock"),
+    (lambda: cg.month(scenario=5), "scenario(=5) must be a function"),
+    (lambda: cg.compare(cg.day("quiet", jobs=5), out=5), "out(=5) must be a path"),
+    (
+        lambda: cg.sweep(cg.day, {"name": ["quiet"]}, 5),
+        "policies(=5) must be a list",
+    ),
+    (lambda: cg.trace(5), "path(=5) must be the path of a file"),
+    (
+        lambda: cg.trace("x.csv", columns=5, format="csv"),
+        "columns(=5) must be a mapping",
+    ),
+    (
+        lambda: cg.waiting.Size("A", 1, None, 1.0),
+        "memory_gb of A(=None) must be a number",
+    ),
+    (
+        lambda: cg.waiting.analyze(5, 1.0, 1.0, 1),
+        "waiting policy(=5) must be a string",
+    ),
+    (lambda: cg.waiting.plan(5, "p95=1min"), "jobs(=5) must be ListedJobs"),
+    (
+        lambda: dataclasses.replace(TASKS, task_names=5),
+        "task_names(=5) must be a list",
+    ),
+    (lambda: dataclasses.replace(TASKS, lines=5), "lines(=5) must be a list"),
+    (
+        lambda: dataclasses.replace(TASKS, times_s="x"),
+        "times_s(='x') must be numbers",
+    ),
+    (
+        lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
+        "order must contain each of the",
+    ),
+    (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
+    (
+        lambda: dataclasses.replace(SERVER, latency_s="x"),
+        "latency_s(='x') must be numbers",
+    ),
+    (lambda: dataclasses.replace(GRAPH, names=5), "names(=5) must be a list"),
+    (
+        lambda: dataclasses.replace(GRAPH, edges=[(0,), (0, 1)]),
+        "must be pairs of nodes",
+    ),
+    (lambda: cg.dag.Problem(5, SERVER), "graph(=5) must be of type Graph"),
+    (lambda: cg.dag.Problem(GRAPH, 5), "platform(=5) must be of type Platform"),
+    (lambda: cg.dag.Plan([0.5, 0]), "gpu of node 0(=0.5) must be a whole number"),
+    (
+        lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
+        "scheduler(=5) must be a string",
+    ),
+    (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
+    (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
+    (
+        lambda: cg.plots.animate(RUN, captions=5),
+        "captions(=5) must be a mapping",
+    ),
+    (
+        lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
+        "published(=5) must be a mapping",
+    ),
 )
-def test_an_argument_of_the_wrong_kind_is_told_in_one_line(call, told):
-    check_refused(call, [told])
 
 
 def test_a_plan_is_a_list_of_numbers():

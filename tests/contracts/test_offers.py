@@ -74,6 +74,7 @@ def random_over_all(view):
     return answer
 
 
+@pytest.mark.quick_cases(4)
 @every_policy
 @pytest.mark.parametrize("free_types", [False, True])
 @pytest.mark.parametrize("gangs", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -183,6 +184,7 @@ def busy_fleet(slots, jobs=60):
     return cg.day("normal", slots=slots, jobs=jobs, rate_per_s=usual * slots)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "policy",
     [

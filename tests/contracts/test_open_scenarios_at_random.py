@@ -18,6 +18,7 @@ from cgrsp_simpy.rental.record import by_class
 seeds = st.integers(0, 2**32)
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("policy", cg.POLICIES)
 @settings(max_examples=30)
 @given(scenario=open_scenarios(), seed=seeds)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from engine.bench import Shop, waits
-from support import check_refused, csv_rows
+from support import check_refused, csv_rows, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -59,6 +59,7 @@ every_model = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick_cases(2)
 @every_model
 def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
     model = made()
@@ -126,12 +127,6 @@ def test_with_ample_licences_a_day_is_the_plain_day():
 
 
 @pytest.mark.slow
-def test_repairs_are_m_m_2():
-    found = cg.compare(repairs(20_000), ["first"], range(10)).means()["first"]["wait_s"]
-    assert found.low <= cg.queueing.mmc(1 / 60, 1 / 100, 2).wait_s <= found.high
-
-
-@pytest.mark.slow
 def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     """White and Christie (1958): M/M/1 with breakdowns, work resumed."""
     shop = import_module("breakdowns").FrailShop(
@@ -186,11 +181,13 @@ def test_jobs_that_are_equal_and_suspensions_that_are_not_expected_are_refused()
     twins = Shop(waits, arrivals=1)
     twins.jobs *= 2
     message = "job 0 arrives before an equal job has ended"
-    with pytest.raises(cg.InputError, match=message):
-        cg.simulate(twins, "first")
+    check_refused(lambda: cg.simulate(twins, "first"), message)
     message = "suspended job 0; this scenario does not allow suspension"
-    with pytest.raises(cg.PolicyError, match=message):
-        cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful))
+    check_refused(
+        lambda: cg.simulate(Shop(waits), cg.policy(suspends=True)(changeful)),
+        message,
+        cg.PolicyError,
+    )
 
 
 def test_policies_have_names_of_their_own():
@@ -275,8 +272,9 @@ def test_a_number_of_jobs_may_be_one_of_numpy():
     assert cg.compare(Boosted(np.int64(2)), seeds=[0]).rows == rows
 
 
-def test_a_name_that_is_no_parameter_cannot_be_varied():
-    check_refused(lambda: subject_of(Waiting()).varied(job=3), ["'job'", "jobs"])
+test_a_name_that_is_no_parameter_cannot_be_varied = refusals(
+    (lambda: subject_of(Waiting()).varied(job=3), ["'job'", "jobs"])
+)
 
 
 def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
@@ -310,8 +308,7 @@ def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
         return [(view.queue[0], tuple(zip(view.resources, amounts)))]
 
     model = Shop(waits, 1, cg.pools([4, 4], "node", "GPUs"), need=lambda job: 2)
-    with pytest.raises(cg.PolicyError, match=told):
-        cg.simulate(model, policy)
+    check_refused(lambda: cg.simulate(model, policy), told, cg.PolicyError)
 
 
 @dataclass(frozen=True)
@@ -389,11 +386,13 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
     assert run.jobs["heard"].tolist() == ["done"]
 
 
-def test_to_and_fro_in_one_instant_is_an_error_and_no_hang():
-    with pytest.raises(
-        cg.PolicyError, match="'restless' at t = 0 s moved job 0 in the instant"
-    ):
-        cg.simulate(Moves(), restless)
+test_to_and_fro_in_one_instant_is_an_error_and_no_hang = refusals(
+    (
+        lambda: cg.simulate(Moves(), restless),
+        "'restless' at t = 0 s moved job 0 in the instant",
+    ),
+    error=cg.PolicyError,
+)
 
 
 # ---- what is wrong is one line ----
@@ -493,8 +492,7 @@ def test_half_of_a_slot_is_no_place():
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
 
     message = "slot 0, which is assigned to one job as a whole; the job needs"
-    with pytest.raises(cg.PolicyError, match=message):
-        cg.simulate(Shop(waits), halves)
+    check_refused(lambda: cg.simulate(Shop(waits), halves), message, cg.PolicyError)
 
 
 def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
@@ -505,6 +503,7 @@ def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
 # ---- tiles ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("day", ["normal", "surge"])
 def test_frames_of_one_tile_are_the_days_jobs_to_the_bit(day):
     whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation
@@ -20,17 +20,10 @@ from matplotlib.transforms import Bbox
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
 from cgrsp_simpy.papers.dag import figures as dag
-from cgrsp_simpy.papers.hgsp import figures as hgsp
-from cgrsp_simpy.papers.hgsp.figures import COLOURS
-from cgrsp_simpy.papers.llm import figures as llm
 from cgrsp_simpy.papers.thesis import example_figures as data
 from cgrsp_simpy.papers.thesis.figures import FIGURES
-from cgrsp_simpy.plots import marks
 
 PICTURES = Path(__file__).parents[2] / "figures"
-WITH_BARS = {"5.4": 4, "5.5": 8, "5.7": 6}  # figures of the thesis, and their panels
-# whose published marks are those of policies
-WITH_POLICIES = ("5.6", "5.8", "slots", "thresholds", "reservations")
 
 
 def canvas_of(width, height):
@@ -43,13 +36,6 @@ def canvas_of(width, height):
 def thesis(id):
     """A figure of the thesis in its size, from the committed rows."""
     return redrawn(FIGURES[id], PICTURES)
-
-
-@cache
-def of_hgsp(id):
-    if id in llm.FIGURES:
-        return redrawn(llm.FIGURES[id], PICTURES / "llm")
-    return redrawn(hgsp.FIGURES[id], PICTURES / "hgsp")
 
 
 def rows_of(figure, folder):
@@ -143,6 +129,7 @@ def check_values(ax):
     return len(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_each_value_stands_at_its_own_mark(seed):
     rng = np.random.default_rng(seed)
@@ -152,7 +139,7 @@ def test_each_value_stands_at_its_own_mark(seed):
     published[rng.random(number) < 0.2] = np.nan
     with plots.styled("print"):
         _, ax, _ = canvas_of(6.3, 0.8 + 0.3 * number).subplots(1, 3)
-        marks.bars(
+        cg.plots.marks.bars(
             ax,
             list(cg.POLICIES)[:number],
             ours,
@@ -163,26 +150,9 @@ def test_each_value_stands_at_its_own_mark(seed):
         assert check_values(ax) == number + np.isfinite(published).sum()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("drawn", "id", "panels"),
-    [
-        *((thesis, id, panels) for id, panels in WITH_BARS.items()),
-        (of_hgsp, "comparison", 4),
-        (of_hgsp, "table1", 4),
-        (of_hgsp, "table2", 2),
-    ],
-)
-def test_each_value_of_a_figure_stands_at_its_own_mark(drawn, id, panels):
-    with plots.styled("print"):
-        axes = [ax for ax in drawn(id).axes if ax.patches]
-        assert len(axes) == panels
-        assert all(check_values(ax) for ax in axes)
-
-
 def test_a_published_value_has_no_more_digits_than_are_printed():
     ax = canvas_of(6.3, 2).add_subplot()
-    marks.bars(
+    cg.plots.marks.bars(
         ax, ["fifo", "spt", "edf"], [5.0, 6.0, 7.0], [0.5] * 3, [5.2, 0.0025, 107.125]
     )
     assert [text.get_text() for text in ax.texts] == [
@@ -216,6 +186,7 @@ def height_at(ax, image, x_px, place, colour):
     return int(coloured(image[round(y_px) - 20 : round(y_px) + 21, x_px], colour).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis(seed):
     rng = np.random.default_rng(seed)
@@ -223,7 +194,7 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
     halves = values * np.array([0.5, 1.0, 1.7, 3.0])
     with plots.styled("print"):
         ax = canvas_of(4, 2).add_subplot()
-        marks.intervals(ax, values, [0, 1, 2, 3], x_half=halves, colour="blue")
+        cg.plots.marks.intervals(ax, values, [0, 1, 2, 3], x_half=halves, colour="blue")
         ax.set(xscale="log", xlim=(1, 1e4), ylim=(-1, 4))
         image = pixels(ax.figure)
     edge = round(ax.get_window_extent().x0)
@@ -246,7 +217,9 @@ def test_an_interval_that_reaches_zero_goes_on_to_the_edge_of_a_logarithmic_axis
 def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
     with plots.styled("print"):
         ax = canvas_of(4, 2).add_subplot()
-        marks.intervals(ax, [5.0], [5.0], x_half=[9.0], y_half=[9.0], colour="blue")
+        cg.plots.marks.intervals(
+            ax, [5.0], [5.0], x_half=[9.0], y_half=[9.0], colour="blue"
+        )
         ax.set(xlim=(10, 0), ylim=(0, 10))
         image = coloured(pixels(ax.figure), "blue")
     box = ax.get_window_extent()
@@ -257,35 +230,11 @@ def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
         assert image[row, middle_x - 20 : middle_x + 21].sum() > 6
 
 
-@pytest.mark.slow
-def test_table_one_of_hgsp_shows_that_intervals_go_on_to_zero():
-    rows = [
-        row
-        for row in rows_of(hgsp.FIGURES["table1"], PICTURES / "hgsp")
-        if row["level"] == "tasks1"
-    ]
-    with plots.styled("print"):
-        canvas = of_hgsp("table1")
-        ax, image = canvas.axes[0], pixels(canvas)
-    edge = round(ax.get_window_extent().x0)
-    low = ax.get_xlim()[0]
-    for place, row in enumerate(rows):
-        colour = COLOURS[row["scheduler"]]
-        leaves = (
-            row["weighted_tardiness"] - row["weighted_tardiness_half_width_95"] < low
-        )
-        assert (height_at(ax, image, edge + 8, place, colour) > 6) == leaves
-    assert any(
-        row["weighted_tardiness"] < row["weighted_tardiness_half_width_95"]
-        for row in rows
-    )
-
-
 def test_the_line_of_an_interval_on_a_bar_is_whole():
     value, half = 10.0, 3.0
     with plots.styled("print"):
         ax = canvas_of(3, 1.5).add_subplot()
-        marks.bars(ax, ["balanced"], [value], [half])
+        cg.plots.marks.bars(ax, ["balanced"], [value], [half])
         image = pixels(ax.figure)
     (left, y), (right, _) = ax.transData.transform(
         [(value - half, 0), (value + half, 0)]
@@ -304,7 +253,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole():
 def test_the_front_is_seen_where_an_interval_lies_on_it():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
-        marks.points(
+        cg.plots.marks.points(
             ax,
             ["rh", "cadr"],
             ([5, 7], [1, 1]),
@@ -315,38 +264,8 @@ def test_the_front_is_seen_where_an_interval_lies_on_it():
     # above the first point, on its interval and on the front
     x, y = ax.transData.transform((5, 22))
     around = image[round(y), round(x) - 8 : round(x) + 9]
-    assert coloured(around, marks.FRONT["color"]).sum() >= 6
+    assert coloured(around, cg.plots.marks.FRONT["color"]).sum() >= 6
     assert coloured(around, plots.style.POLICY["rh"]).any()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", [*WITH_BARS, *WITH_POLICIES])
-def test_the_published_mark_of_a_legend_is_one_that_is_drawn(id):
-    canvas = thesis(id)
-    (legend,) = canvas.legends
-    hollow = [
-        line
-        for ax in canvas.axes
-        for line in ax.lines
-        if line.get_markerfacecolor() == "none"
-    ]
-    entries = legend.get_lines()[:-1] if id == "5.8" else legend.get_lines()
-    assert 1 <= len(entries) <= 3
-    drawn, shown = (
-        {
-            (line.get_marker(), to_hex(line.get_color()), line.get_markersize())
-            for line in lines
-        }
-        for lines in (hollow, entries)
-    )
-    assert shown <= drawn
-    if id == "5.8":
-        front = legend.get_lines()[-1]
-        assert any(
-            (line.get_color(), line.get_linewidth())
-            == (front.get_color(), front.get_linewidth())
-            for line in canvas.axes[0].lines
-        )
 
 
 def test_a_legend_names_the_complexities_that_are_there():
@@ -446,24 +365,10 @@ def test_what_is_said_of_adaptive_is_no_stronger_than_its_interval(seed):
     )
 
 
-def test_the_text_of_the_month_says_how_adaptive_compares_with_cadr():
-    """Fewer misses in the mean, which ten months do not prove, and less lateness, which
-    they do.
-    """
-    paired = {
-        row["column"]: row for row in rows_of(FIGURES["5.8"], PICTURES) if row["part"]
-    }
-    assert paired["miss, %"]["reproduced"] < 0
-    assert (
-        paired["tardiness, min"]["reproduced"]
-        + paired["tardiness, min"]["half_width_95"]
-        < 0
-    )
-
-
 # ---- Idle GPUs ----
 
 
+@pytest.mark.slow
 def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
     rows = rows_of(dag.FIGURES["gantt"], PICTURES / "dag")
     canvas = redrawn(dag.FIGURES["gantt"], PICTURES / "dag")

@@ -58,11 +58,12 @@ def tried(folder, *options):
     return numbers
 
 
-def test_examples_are_the_same_in_every_run_and_a_quarter_beside_the_quick_tests(
+@pytest.mark.slow
+def test_examples_are_the_same_in_every_run_and_an_eighth_are_quick(
     folder,
 ):
     quick = tried(folder)
-    assert len(quick) == 3
+    assert len(quick) == 2
     assert tried(folder) == quick
     assert (folder / "another.txt").is_file()
 
@@ -94,6 +95,7 @@ def test_no_test_decides_for_itself_which_examples_it_tries():
 # ---- tiers ----
 
 
+@pytest.mark.slow
 def test_no_test_is_both_slow_and_long(folder):
     (folder / "test_both.py").write_text(
         "import pytest\n"
@@ -117,6 +119,7 @@ def marks_of(function):
     return {*re.findall(r"mark\.(\w+)", text)}
 
 
+@pytest.mark.slow
 def test_what_needs_a_package_beside_those_of_the_quick_tests_is_not_quick():
     """`pip install .[test]` gives these; continuous integration installs the others
     afterwards.

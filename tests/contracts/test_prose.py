@@ -48,6 +48,7 @@ def test_a_page_uses_plain_english(page):
 
 
 # The numbers of today: lower them when they fall.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "most"), [("cgrsp_simpy", 25), ("scenarios", 7), ("tests", 23)]
 )

@@ -13,14 +13,13 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.hgsp.generate import LEVELS
-from cgrsp_simpy.rental.terms import Terms
 from cgrsp_simpy.studies.subject import subject_of
 
 LEVEL = vars(LEVELS["tasks1"]) | {"tasks": 30}
 SCENARIOS = {
     "rental": (cg.day("normal", jobs=30), "edf"),
     "warm": (
-        replace(cg.day("surge", jobs=40), terms=Terms(warm_s=120.0, retry_s=60.0)),
+        replace(cg.day("surge", jobs=40), terms=cg.Terms(warm_s=120.0, retry_s=60.0)),
         "edf",
     ),
     "waiting": (

@@ -3,14 +3,12 @@
 import json
 
 import pytest
-from support import csv_rows
+from support import csv_rows, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, read_jobs
 
 LOG = "job,submit_s,service_s,cores,memory_gb\n" + "".join(
     f"{n},{40 * n},{200 + 17 * (n % 5)},{1 + n % 3},{n % 4}\n" for n in range(30)
@@ -38,7 +36,7 @@ def bank(env, draw, tellers=2, work_s=3.0):
 
 
 def jobs(number):
-    return ExponentialJobs(number)
+    return cg.waiting.ExponentialJobs(number)
 
 
 COMPARED = {  # words -> the scenario in Python
@@ -65,17 +63,19 @@ COMPARED = {  # words -> the scenario in Python
         jobs(400), machines=104, prices=cg.waiting.Prices(fixed=3)
     ),
     "waiting trace=log.csv machines=2x4": lambda: subject_of(
-        cg.waiting.Scenario(read_jobs("log.csv").jobs)
+        cg.waiting.Scenario(cg.waiting.read_jobs("log.csv").jobs)
     ).varied(machines="2x4"),
     "waiting trace=log.csv machines=2": lambda: cg.waiting.Scenario(
-        read_jobs("log.csv", whole=True).jobs, machines=2
+        cg.waiting.read_jobs("log.csv", whole=True).jobs, machines=2
     ),
-    "cluster jobs=40 load=0.7": lambda: subject_of(cg.cluster.Scenario()).varied(
-        jobs=40, load=0.7
+    "cluster jobs=40 load=0.7 warm_up=0": lambda: subject_of(
+        cg.cluster.Scenario()
+    ).varied(jobs=40, load=0.7, warm_up=0),
+    "cluster jobs=30 warm_up=0 after=0 cluster=4x8+2x4 placement=pack": lambda: (
+        subject_of(cg.cluster.Scenario(placement="pack")).varied(
+            jobs=30, warm_up=0, after=0, cluster="4x8+2x4"
+        )
     ),
-    "cluster jobs=30 cluster=4x8+2x4 placement=pack": lambda: subject_of(
-        cg.cluster.Scenario(placement="pack")
-    ).varied(jobs=30, cluster="4x8+2x4"),
     "hgsp:tasks1 source.tasks=20 noise=0.2": lambda: subject_of(
         cg.hgsp.Scenario("tasks1")
     ).varied(tasks=20, noise=0.2),
@@ -99,8 +99,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def told(capsys, line):
-    assert main(line.split()) == 0
-    return capsys.readouterr().out
+    return output(capsys, *line.split())
 
 
 @pytest.mark.parametrize("words", COMPARED)
@@ -186,6 +185,7 @@ def test_without_options_the_seeds_are_those_of_python(capsys):
     assert out == csv_text(cg.compare(cg.day("quiet", jobs=5), ["fifo"]).rows)
 
 
+@pytest.mark.slow
 def test_the_bounds_and_gaps_of_a_day(capsys):
     found = json.loads(told(capsys, "bound hectic jobs=40 --seeds 2 --format json"))
     compared = told(
@@ -201,6 +201,7 @@ def test_the_bounds_and_gaps_of_a_day(capsys):
         assert row["value"] <= total + 1e-9
 
 
+@pytest.mark.slow
 def test_advice_is_that_of_python(capsys):
     line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
     found = json.loads(told(capsys, f"{line} --format json"))

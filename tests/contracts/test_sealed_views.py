@@ -132,6 +132,7 @@ class Meddling:
                     setattr(view, name, new)
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(
     "case", [pytest.param(make, id=name) for name, make in CASES.items()]
 )

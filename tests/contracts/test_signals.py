@@ -66,6 +66,7 @@ def gone(number, within_s=15.0):
     return not group(number)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status"),
     [("SIGTERM", 143), pytest.param("SIGHUP", 129, marks=pytest.mark.slow)],
@@ -81,6 +82,7 @@ def test_a_signal_ends_command_and_workers_with_one_line(command, name, status):
     assert gone(command.pid)
 
 
+@pytest.mark.slow
 def test_workers_end_when_their_parent_is_killed(command):
     os.kill(command.pid, signal.SIGKILL)
     command.wait()
@@ -95,6 +97,7 @@ def rule(view):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs sysv_signal of glibc")
 @pytest.mark.parametrize(
     "name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)]

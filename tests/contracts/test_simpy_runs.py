@@ -4,8 +4,7 @@ should, and lets them run.
 
 import pytest
 import simpy
-
-from cgrsp_simpy.cli import main
+from support import output
 
 LOAD = "machines=101 jobs=200"
 DAG = "dag:er:n=20 platform.gpus=3"
@@ -28,7 +27,6 @@ def test_a_command_makes_a_simpy_run_for_each_that_it_reports(
         "step",
         lambda env: (made.setdefault(id(env), env), step(env))[1],
     )
-    assert main(command.split()) == 0
-    assert capsys.readouterr().out
+    assert output(capsys, *command.split())
     assert len(made) == RUNS[command]
     assert all(env.now > 0 for env in made.values())

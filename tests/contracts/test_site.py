@@ -155,7 +155,7 @@ def test_a_dollar_in_the_gallery_is_a_price_and_begins_no_formula(monkeypatch):
     for package in ("jupytext", "nbformat"):
         pytest.importorskip(package)
     monkeypatch.syspath_prepend(DOCS)
-    pages = dict(importlib.import_module("made")._figures())
+    pages = dict(importlib.import_module("made").figures_of_papers())
     assert r"RTX 3090, \$0.46/h" in pages["figures/thesis.md"]
     for name, text in pages.items():
         assert not re.search(r"(?<!\\)\$", text), name

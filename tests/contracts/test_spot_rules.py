@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Zone
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import FREE, Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
-from cgrsp_simpy.spot.policies import POLICIES
-from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
 
-CALLED = [*POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
+CALLED = [*cg.spot.POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,7 +77,7 @@ def markets(draw):
 
 
 def carried_out(market, policy):
-    scenario = Scenario(zones=len(market.zones))
+    scenario = cg.spot.Scenario(zones=len(market.zones))
     return subject_of(scenario).run(policy, drawn=[(0.0, market.job, market)])
 
 

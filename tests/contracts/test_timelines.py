@@ -332,6 +332,7 @@ def in_seconds(label):
     return {"(s)": 1.0, "(min)": 60.0, "(h)": 3600.0}[label.split()[-1]]
 
 
+@pytest.mark.quick_cases(1)
 def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
     ax = cg.plots.gantt(seen.run)
     boxes = [
@@ -349,6 +350,7 @@ def test_a_gantt_chart_holds_all_claims(seen, tmp_path):
     ax.figure.savefig(tmp_path / "gantt.png", dpi=40)
 
 
+@pytest.mark.quick_cases(2)
 def test_a_slot_timeline_holds_all_claims(seen):
     ax = cg.plots.slot_timeline(seen.run)
     executing, *others = (
@@ -362,6 +364,7 @@ def test_a_slot_timeline_holds_all_claims(seen):
     assert executing + sum(others) == pytest.approx(len(sizes) * seen.timeline.end_s)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_frame_shows_who_holds_what(seen, share):
     claims, time_s = seen.timeline.claims, share * seen.timeline.end_s

@@ -79,6 +79,7 @@ def costs(day):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @example(case=POLLED)
 @given(

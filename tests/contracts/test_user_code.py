@@ -6,7 +6,7 @@ from collections import namedtuple
 import pytest
 import simpy
 from engine.bench import Shop, waits
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Environment, event_list
@@ -276,17 +276,13 @@ def starts_what_starts_by_itself(run, job):
         claim.request()
 
 
-@pytest.mark.parametrize(
-    ("job_process", "words"),
-    [
-        (starts_twice, "requested already"),
-        (starts_before_the_grant, "before its grant"),
-        (starts_after_the_release, "after the claim was released"),
-        (starts_what_starts_by_itself, "request=False"),
-    ],
+test_a_start_out_of_order_is_refused = refusals(
+    (starts_twice, "requested already"),
+    (starts_before_the_grant, "before its grant"),
+    (starts_after_the_release, "after the claim was released"),
+    (starts_what_starts_by_itself, "request=False"),
+    call=lambda job_process: simulated(job_process),
 )
-def test_a_start_out_of_order_is_refused(job_process, words):
-    check_refused(lambda: simulated(job_process), [words])
 
 
 def closes(run):
@@ -304,19 +300,14 @@ def wakes(run):
     sleeper.interrupt("get up")
 
 
-@pytest.mark.parametrize(
-    ("beside", "words"),
-    [
-        (
-            closes,
-            r"job 0 of shop was interrupted, since slot 0 was taken down.*cg.Inte",
-        ),
-        (wakes, "a process other than a job of shop was interrupted .'get up'."),
-    ],
+test_a_process_that_does_not_expect_an_interrupt_is_named = refusals(
+    (
+        closes,
+        r"job 0 of shop was interrupted, since slot 0 was taken down.*cg.Inte",
+    ),
+    (wakes, "a process other than a job of shop was interrupted .'get up'."),
+    call=lambda beside: simulated(waits, beside=[beside]),
 )
-def test_a_process_that_does_not_expect_an_interrupt_is_named(beside, words):
-    with pytest.raises(cg.InputError, match=words):
-        simulated(waits, beside=[beside])
 
 
 # ---- false alarms, and runs without an end ----
@@ -370,6 +361,7 @@ def stays_closed(run):
         yield run.env.event()
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("policy", "beside"), [(lambda view: [], []), (cg.first_come, [stays_closed])]
 )
@@ -377,10 +369,14 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
     policy, beside, monkeypatch
 ):
     monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
-    with pytest.raises(cg.PolicyError, match="no further events"):
-        simulated(waits, policy, arrivals=[0.0], beside=[*beside, probes])
+    check_refused(
+        lambda: simulated(waits, policy, arrivals=[0.0], beside=[*beside, probes]),
+        "no further events",
+        cg.PolicyError,
+    )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
     monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
@@ -475,5 +471,4 @@ def test_a_submission_after_the_arrival_is_refused():
     job, model = namedtuple("Job", ["id", "submit_s"]), Shop(waits)
     model.jobs = [(0.0, job(0, 0.0)), (1.0, job(1, 1.5))]
     message = r"arrives at 1 s, before its submit_s, 1\.5"
-    with pytest.raises(cg.InputError, match=message):
-        cg.simulate(model, cg.first_come)
+    check_refused(lambda: cg.simulate(model, cg.first_come), message)

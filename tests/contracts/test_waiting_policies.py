@@ -11,11 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import simulated, waits_s
 
-from cgrsp_simpy.waiting.jobs import ExponentialJobs, ListedJobs
+import cgrsp_simpy as cg
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import POLICIES, Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.scenario import Scenario
 
 MISTAKEN = Mispredictions(wait_over=0.2, wait_under=0.3, run_over=0.25, run_under=0.15)
 every_policy = pytest.mark.parametrize("name", POLICIES)
@@ -36,7 +35,7 @@ def job_lists(draw, most_cores=1):
             st.sampled_from([0.0, 0.1, 1.0, 2.5]), min_size=number, max_size=number
         )
     )
-    return ListedJobs(np.cumsum(gaps), runs, cores, memory_gb)
+    return cg.waiting.ListedJobs(np.cumsum(gaps), runs, cores, memory_gb)
 
 
 def small(name):
@@ -70,7 +69,9 @@ def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_toge
         if isinstance(machines, int)
         else (SIZES[1], Size("d", 4, 8.0, 1), *machines)
     )
-    case = Scenario(jobs, small(name), own, errors=errors, work_conserving=conserving)
+    case = cg.waiting.Scenario(
+        jobs, small(name), own, errors=errors, work_conserving=conserving
+    )
     assert_same(simulated(case, keep=True), follow(case, keep=True))
 
 
@@ -82,10 +83,13 @@ def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_toge
 def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(
     name, errors
 ):
-    case = Scenario(ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors)
+    case = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(20_000), waiting_policy(name), 101, errors=errors
+    )
     assert_same(simulated(case, seed=3, keep=True), follow(case, seed=3, keep=True))
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(
     jobs=job_lists(),
@@ -96,11 +100,12 @@ def test_recursion_and_simulation_agree_to_the_last_bit_on_exponential_jobs(
 @settings(max_examples=40)
 def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mistaken):
     errors = MISTAKEN if mistaken else Mispredictions()
-    whole = Scenario(jobs, small(name), servers, order, errors=errors)
+    whole = cg.waiting.Scenario(jobs, small(name), servers, order, errors=errors)
     shared = replace(whole, machines=(Size("one core", 1, 4.0, 1.0),) * servers)
     assert_same(simulated(whole, keep=True), simulated(shared, keep=True))
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(
     jobs=job_lists(most_cores=4),
@@ -115,7 +120,7 @@ def test_shared_machines_hold_no_more_than_they_can(
     machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
     errors = MISTAKEN if mistaken else Mispredictions()
     done = simulated(
-        Scenario(
+        cg.waiting.Scenario(
             jobs,
             small(name),
             machines,
@@ -140,7 +145,9 @@ def test_shared_machines_hold_no_more_than_they_can(
 @settings(max_examples=40)
 def test_each_policy_does_what_its_name_says(name, jobs, order):
     machines = (Size("a", 4, 4.0, 1.0),)
-    done = simulated(Scenario(jobs, small(name), machines, order), keep=True).jobs
+    done = simulated(
+        cg.waiting.Scenario(jobs, small(name), machines, order), keep=True
+    ).jobs
     wait_s, short = waits_s(done), done["run_s"] < 3
     if name == "ajw":
         assert not done["on_demand"].any()
@@ -165,7 +172,9 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     others; under both orders.
     """
     gave_up, balked = (
-        simulated(Scenario(jobs, small(name), servers, order), keep=True).jobs
+        simulated(
+            cg.waiting.Scenario(jobs, small(name), servers, order), keep=True
+        ).jobs
         for name in ("ajw-t", "sww")
     )
     np.testing.assert_array_equal(gave_up["on_demand"], balked["on_demand"])
@@ -183,7 +192,9 @@ def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken)
     """
     errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
     done = simulated(
-        Scenario(jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors),
+        cg.waiting.Scenario(
+            jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors
+        ),
         keep=True,
     ).jobs
     waits_in_vain = done["on_demand"] & (waits_s(done) > 0)
@@ -193,12 +204,12 @@ def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken)
 
 
 def test_order_is_kept_first_come_first_served_and_short_jobs_overtake_under_sjf():
-    jobs = ListedJobs([0, 1, 2, 3], [10, 9, 5, 1], [1] * 4, [0] * 4)
+    jobs = cg.waiting.ListedJobs([0, 1, 2, 3], [10, 9, 5, 1], [1] * 4, [0] * 4)
     starts = {
         order: (
-            simulated(Scenario(jobs, waiting_policy("ajw"), 1, order), keep=True).jobs[
-                "start_s"
-            ]
+            simulated(
+                cg.waiting.Scenario(jobs, waiting_policy("ajw"), 1, order), keep=True
+            ).jobs["start_s"]
         )
         for order in ("fcfs", "sjf")
     }
@@ -207,20 +218,23 @@ def test_order_is_kept_first_come_first_served_and_short_jobs_overtake_under_sjf
 
 
 def test_who_gets_a_machine_in_the_instant_in_which_patience_ends_does_not_leave():
-    jobs = ListedJobs([0, 1], [10, 1], [1] * 2, [0] * 2)
+    jobs = cg.waiting.ListedJobs([0, 1], [10, 1], [1] * 2, [0] * 2)
     for b, start, on_demand in (
         (9, 10, False),
         (math.nextafter(9, 0), math.nextafter(10, 0), True),
     ):
         done = simulated(
-            Scenario(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True
+            cg.waiting.Scenario(jobs, waiting_policy("ajw-t", wait_s=b), 1), keep=True
         ).jobs
         assert (done["start_s"][1], done["on_demand"][1]) == (start, on_demand)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
-    case = Scenario(ExponentialJobs(300), waiting_policy(name), 101)
+    case = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(300), waiting_policy(name), 101
+    )
     one = simulated(case, seed=1, keep=True)
     again = simulated(case, seed=1, keep=True)
     other = simulated(case, seed=2, keep=True)
@@ -278,6 +292,7 @@ def costs(told, fixed_per_h, rents=None):
     return price, sum(start - submit for submit, start, _, _ in told) / len(told)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(jobs=job_lists(), machines=st.integers(0, 4), order=orders)
 @settings(max_examples=40)
@@ -287,13 +302,14 @@ def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
     assume(jobs.run_s.any())
     policy, machines = small(name), max(machines, int(name == "ajw"))
     price, wait_s = costs(by_the_second(jobs, policy, machines, order), machines)
-    case = Scenario(jobs, policy, machines, order)
+    case = cg.waiting.Scenario(jobs, policy, machines, order)
     for run in (simulated, follow) if order == "fcfs" else (simulated,):
         figures = run(case).summary()
         assert (figures["price"], figures["wait_s"]) == pytest.approx((price, wait_s))
         assert figures["price"] >= FIXED * (1 - 1e-12)
 
 
+@pytest.mark.quick_cases(3)
 @every_policy
 @given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3), order=orders)
 @settings(max_examples=30)
@@ -302,7 +318,7 @@ def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, jobs, machines, 
     core, at 0.048 a core and hour.
     """
     assume(jobs.run_s.any())
-    case = Scenario(
+    case = cg.waiting.Scenario(
         jobs, small(name), (M5[2],) * max(machines, int(name == "ajw")), order
     )
     outcome = simulated(case, keep=True)

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from support import CGRSP, check_refused, process
+from support import CGRSP, check_refused, process, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -110,6 +110,7 @@ def expected():
     return {study: text(study()) for study in STUDIES.values()}
 
 
+@pytest.mark.quick_cases(1)
 @each_study
 def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
     for seconds in (0.0, 0.005, SMALL_S):
@@ -117,6 +118,7 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
         assert text(study()) == expected[study]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "workers"),
     [
@@ -135,13 +137,7 @@ def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks
     assert not multiprocessing.active_children()
 
 
-@each_study
-def test_rows_do_not_depend_on_threads(study, expected, small_tasks):
-    with ThreadPoolExecutor(3) as threads:
-        assert text(study(executor=threads)) == expected[study]
-        assert threads.submit(int, "7").result() == 7  # the pool goes on
-
-
+@pytest.mark.quick_cases(1)
 @each_study
 def test_rows_do_not_depend_on_an_interruption(study, expected, small_tasks, tmp_path):
     study(out=tmp_path)
@@ -174,6 +170,7 @@ def rule(view):
 """
 
 
+@pytest.mark.slow
 def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
     (tmp_path / "my_rules.py").write_text(FAILING)
     policies = ["fifo", f"{tmp_path / 'my_rules.py'}:rule"]
@@ -251,6 +248,7 @@ for executor in (None, 2):
 """
 
 
+@pytest.mark.slow
 def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_path):
     done = process(
         [sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path
@@ -370,13 +368,13 @@ def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
 
 
 def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
-    small_tasks, tmp_path
+    small_tasks, file
 ):
     logs = []
     for deadline in (20, 2000):
-        path = tmp_path / f"{deadline}.csv"
-        path.write_text(
-            f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n"
+        path = file(
+            f"submit_s,service_s,deadline_s\n0,5,{deadline}\n1,6,{deadline}\n",
+            f"{deadline}.csv",
         )
         logs.append(cg.trace(path, slots=1))
     runs = replicate([Replications(log, ["fifo"], range(4)) for log in logs])
@@ -421,9 +419,9 @@ def test_a_task_of_a_fast_model_has_as_many_seconds_of_work_as_others(started):
     assert started == []
 
 
-def test_a_number_of_processes_is_checked_for_a_single_task_too():
-    with pytest.raises(cg.InputError, match=r"executor\(?=0"):
-        cg.compare(quiet, ["fifo"], [0], 0)
+test_a_number_of_processes_is_checked_for_a_single_task_too = refusals(
+    (lambda: cg.compare(quiet, ["fifo"], [0], 0), r"executor\(?=0")
+)
 
 
 # ---- an executor that fails ----
@@ -448,17 +446,7 @@ def harmless(scenario, seeds):
     ]
 
 
-def test_what_was_finished_before_a_worker_died_is_kept(small_tasks, tmp_path):
-    policy = deadly(tmp_path, "quiet", 25)  # of tasks of ten seeds, the third
-    with pytest.raises(WorkerError) as caught:
-        cg.compare(quiet, [policy], range(40), executor=1, out=tmp_path / "results")
-    assert "worker process died" in str(caught.value)
-    assert f"2 of 4 tasks are saved in {tmp_path / 'results'}" in str(caught.value)
-    assert kept(tmp_path / "results") == ["000000.json", "000001.json"]
-    assert loaded(tmp_path / "results", 1, seeds=10) == harmless(quiet, range(10, 20))
-    assert not multiprocessing.active_children()
-
-
+@pytest.mark.slow
 def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
@@ -508,6 +496,7 @@ def tired(refuses):
     return Told(submitted)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("refuses", "number"),
     [(True, 2), (False, 3)],
@@ -531,7 +520,7 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
 def test_without_a_directory_nothing_is_said_of_one(small_tasks):
     with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses=True))
-    assert "kept" not in str(caught.value)
+    assert "saved" not in str(caught.value)
 
 
 def test_a_pool_that_was_shut_down_is_told(small_tasks):

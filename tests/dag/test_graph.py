@@ -1,9 +1,8 @@
 """Graphs: what is refused, and what is made of what is given."""
 
 import numpy as np
-import pytest
+from support import refusals
 
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.dag.graph import Graph
 
 
@@ -88,11 +87,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), REFUSED)
-def test_a_graph_that_is_none_is_refused_in_one_line(wrong, message):
-    with pytest.raises(InputError, match=message) as refused:
-        graph(**wrong)
-    assert "\n" not in str(refused.value)
+test_a_graph_that_is_none_is_refused_in_one_line = refusals(
+    *REFUSED, call=lambda wrong: graph(**wrong)
+)
 
 
 def test_the_order_takes_the_first_by_number_of_those_that_are_ready():

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import csv_rows
+from support import check_refused, csv_rows, output, refusals
 
-from cgrsp_simpy.base.checks import InputError
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import upward_rank_s
 from cgrsp_simpy.dag.platform import BUSY, Platform, Servers, read_platform
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
@@ -79,7 +78,7 @@ def example(path):
     same; y sends 1 GB to v.
     """
     edges, data_gb = [(0, 1), (0, 2), (0, 3), (1, 4)], [2, 1, 0, 1]
-    graph = Graph(
+    graph = cg.dag.Graph(
         [4, 6, 8, 1, 4],
         [3, 2, 5, 0, 1],
         edges,
@@ -149,10 +148,9 @@ def test_hefts_ranks_have_the_mean_latency(lab):
 
 
 def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
-    tmp_path,
+    file,
 ):
-    path = tmp_path / "rack.toml"
-    path.write_text(
+    path = file(
         "[[gpu]]\n"
         "server = 0\n"
         "tflops = 1\n"
@@ -161,7 +159,8 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
         "[[gpu]]\n"
         "server = 1\n"
         "tflops = 3\n"
-        "memory_gb = 8\n"
+        "memory_gb = 8\n",
+        "rack.toml",
     )
     found = read_platform(path)
     assert (
@@ -189,29 +188,24 @@ def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
 
 def test_the_command_takes_a_file(capsys, lab):
     words = ["run", "dag:star:n=5", f"platform={lab}", "--policy", "heft"]
-    assert main([*words, "--format", "csv"]) == 0
-    rows = csv_rows(capsys.readouterr().out)
+    rows = csv_rows(output(capsys, *words, "--format", "csv"))
     scenario = Scenario("star:n=5", read_platform(lab))
     assert [float(row["finish_s"]) for row in rows] == subject_of(scenario).run(
         "heft"
     ).jobs["finish_s"].tolist()
-    assert main([*words, "--format", "json"]) == 0
-    subject = json.loads(capsys.readouterr().out)["subject"]
+    subject = json.loads(output(capsys, *words, "--format", "json"))["subject"]
     assert subject.startswith("star:n=5 on lab, 3 GPUs, free")
 
 
-@pytest.mark.parametrize(
-    ("memory_mb", "server", "message"),
-    [
-        (1.5, 0, r"memory_mb of GPU 1\(=1.5\) must be a whole number from 1 to"),
-        (np.nan, 0, r"memory_mb of GPU 1\(=nan\) must be a whole number"),
-        (1e300, 0, r"memory_mb of GPU 1\(=1e\+300\) must be a whole number"),
-        (5, 0.5, r"server of GPU 1\(=0.5\) must be a whole number"),
-    ],
+test_megabytes_and_numbers_of_servers_are_whole = refusals(
+    (1.5, 0, r"memory_mb of GPU 1\(=1.5\) must be a whole number from 1 to"),
+    (np.nan, 0, r"memory_mb of GPU 1\(=nan\) must be a whole number"),
+    (1e300, 0, r"memory_mb of GPU 1\(=1e\+300\) must be a whole number"),
+    (5, 0.5, r"server of GPU 1\(=0.5\) must be a whole number"),
+    call=lambda memory_mb, server: Platform(
+        [1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2))
+    ),
 )
-def test_megabytes_and_numbers_of_servers_are_whole(memory_mb, server, message):
-    with pytest.raises(InputError, match=message):
-        Platform([1.0, 1.0], [5, memory_mb], [-1, server], np.ones((2, 2)))
 
 
 GPU = "[[gpu]]\nserver = 0\ntflops = 1\nmemory_gb = 1\n"
@@ -313,19 +307,21 @@ BAD = {
     ("ending", "text", "message"),
     [(ending, *row) for ending, rows in BAD.items() for row in rows],
 )
-def test_a_bad_file_is_one_line_with_its_name(capsys, tmp_path, ending, text, message):
-    path = tmp_path / f"bad{ending}"
-    path.write_text(text, encoding="utf-8")
+def test_a_bad_file_is_one_line_with_its_name(capsys, file, ending, text, message):
+    path = file(text, f"bad{ending}")
     assert main(["run", "dag", f"platform={path!s}", "--policy", "heft"]) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"cgrsp run: {path}: ") and message in line
 
 
 def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):
-    with pytest.raises(InputError, match=r"none.toml: No such file or directory"):
-        read_platform(tmp_path / "none.toml")
-    with pytest.raises(InputError, match=r"must be a file that ends in .toml or .csv"):
-        read_platform(tmp_path / "lab.json")
+    check_refused(
+        lambda: read_platform(tmp_path / "none.toml"),
+        r"none.toml: No such file or directory",
+    )
+    check_refused(
+        lambda: read_platform(tmp_path / "lab.json"),
+        r"must be a file that ends in .toml or .csv",
+    )
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"x.csv: not a CSV file"):
-        read_platform(tmp_path / "x.csv")
+    check_refused(lambda: read_platform(tmp_path / "x.csv"), r"x.csv: not a CSV file")

@@ -5,10 +5,9 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import check_refused
 
-from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.dag.graph import Graph
-from cgrsp_simpy.dag.platform import Platform
+import cgrsp_simpy as cg
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.engine.stepping import steps
@@ -17,9 +16,11 @@ from cgrsp_simpy.studies.subject import subject_of
 
 def fork(unit=(), memory=(10, 4), bandwidth=1.0):
     """Node a sends 2 GB to b and 1 GB to c; GPU 1 is twice as fast as GPU 0."""
-    graph = Graph([4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c"))
+    graph = cg.dag.Graph(
+        [4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c")
+    )
     return Problem(
-        graph, Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]])
+        graph, cg.dag.Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]])
     )
 
 
@@ -140,11 +141,11 @@ def problems(draw):
     pairs = np.argwhere(np.triu(rng.random((nodes, nodes)) < 0.3, 1))
     unit = rng.integers(0, nodes, nodes) if draw(st.booleans()) else ()
     work, memory_gb = rng.integers(0, 5, nodes), rng.integers(0, 13, nodes)
-    graph = Graph(work, memory_gb, pairs, rng.integers(0, 4, len(pairs)), unit)
+    graph = cg.dag.Graph(work, memory_gb, pairs, rng.integers(0, 4, len(pairs)), unit)
     memory = np.where(np.arange(gpus) == 0, 12, rng.integers(4, 13, gpus))
     bandwidth = rng.choice([1.0, 2.0, np.inf], (gpus, gpus))
     latency_s = rng.choice([0.0, 1.0], (gpus, gpus))
-    platform = Platform(
+    platform = cg.dag.Platform(
         rng.choice([1.0, 2.0], gpus), memory, np.zeros(gpus), bandwidth, latency_s
     )
     return Problem(graph, platform)
@@ -236,8 +237,11 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_answer_is_one_line(words):
-    with pytest.raises(PolicyError, match=f"policy .* at t = [0-9.]+ s {words}"):
-        simulate(*WRONG[words])
+    check_refused(
+        lambda: simulate(*WRONG[words]),
+        f"policy .* at t = [0-9.]+ s {words}",
+        cg.PolicyError,
+    )
 
 
 # ---- the command ----

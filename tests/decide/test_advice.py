@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from benchmarks.judge import judge
 from scipy import stats
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import check_folder
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
-from cgrsp_simpy.market.gpu import round_robin
-from cgrsp_simpy.market.law import Market
 
-AT_ONCE = Market(delay_s=((0, 0), (0, 0), (0, 0)))
+AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 GPU = cg.GpuType("one", 0.3, (60.0, 70.0, 100.0), 1.0)
 LOOSE = cg.DeadlineClass("loose", 1.0, 1200.0)
 
@@ -27,7 +25,7 @@ def place(gap_s=60.0, slots=1, jobs=60, classes=(LOOSE,)):
     """Jobs of 72 s or so on one type, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
     return cg.Scenario(
-        "small", load, round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
+        "small", load, cg.round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
     )
 
 
@@ -168,6 +166,7 @@ def test_where_all_is_well_nothing_is_to_be_done():
     )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("most", "verdict"),
     [(90, "met"), (0.1, "no plan gets below 8.33; the nearest that was tried")],
@@ -210,6 +209,7 @@ def test_targets_name_figures_without_their_units(target, limits):
 # ---- the rest ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gap_s", "over"), [(30.0, True), (300.0, False)])
 def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watched(
     gap_s, over
@@ -249,6 +249,7 @@ def test_hours_are_of_the_slots_time_and_of_all_inconvenience(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [5, BAD_DAYS])
 def test_a_bad_day_is_a_quantile_or_the_worst(number):
     own = advise(place(), ["fifo"], range(number))
@@ -275,6 +276,7 @@ def test_what_gets_worse_is_told(found):
     ]
 
 
+@pytest.mark.slow
 def test_the_first_step_is_told_with_what_it_saves():
     own = advise(place(20.0), ["fifo", "edf"], range(6))
     assert own.best.slots > 2 == own.first.slots
@@ -446,8 +448,7 @@ def test_where_rare_bad_days_make_most_of_the_cost_the_interval_is_too_narrow():
 @pytest.mark.slow
 def test_the_command_writes_a_report(capsys, tmp_path):
     line = "advise hectic jobs=30 --policies fifo,edf --seeds 3 --format json --report"
-    assert main([*line.split(), str(tmp_path)]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output(capsys, *line.split(), str(tmp_path)))
     assert len(told["advice"]["lines"]) == 3 and told["advice"]["advised"]["slots"] > 0
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {
@@ -467,10 +468,10 @@ def test_the_command_writes_a_report(capsys, tmp_path):
 @pytest.mark.slow
 def test_the_load_is_a_factor_or_per_cent_more(capsys):
     line = "advise normal jobs=10 --policies fifo --seeds 2 --format json --load"
-    rows = []
-    for load in ("+50%", "1.5"):
-        assert main([*line.split(), load]) == 0
-        rows.append(json.loads(capsys.readouterr().out)["figures"])
+    rows = [
+        json.loads(output(capsys, *line.split(), load))["figures"]
+        for load in ("+50%", "1.5")
+    ]
     assert rows[0] == rows[1]
 
 
@@ -494,26 +495,22 @@ def test_a_folder_may_be_there_or_not(tmp_path):
     for path in (tmp_path, tmp_path / "new" / "er"):
         check_folder(path)
     assert not (tmp_path / "new").exists()
-    with pytest.raises(InputError, match="name too long"):
-        check_folder(tmp_path / ("x" * 300))
+    check_refused(lambda: check_folder(tmp_path / ("x" * 300)), "name too long")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"prices": 5}, "a Prices"),
-        ({"spot": (0.4, 0.2)}, "a Spot"),
-        ({"scenario": 5}, "scenario"),
-    ],
+test_other_kinds_are_refused = refusals(
+    ({"prices": 5}, "a Prices"),
+    ({"spot": (0.4, 0.2)}, "a Spot"),
+    ({"scenario": 5}, "scenario"),
+    call=lambda given: advise(
+        **({"scenario": place(), "policies": ["fifo"], "seeds": [0]} | given)
+    ),
 )
-def test_other_kinds_are_refused(given, message):
-    with pytest.raises(InputError, match=message):
-        advise(**({"scenario": place(), "policies": ["fifo"], "seeds": [0]} | given))
 
 
-def test_no_policy_is_an_error():
-    with pytest.raises(InputError, match="policies"):
-        advise(place(), [], range(2))
+test_no_policy_is_an_error = refusals(
+    (lambda: advise(place(), [], range(2)), "policies")
+)
 
 
 def test_the_usual_policies_are_there():
@@ -548,6 +545,7 @@ def test_judgements_pass_prices_to_triage_and_bill_weights():
     assert costs[0] - rent == pytest.approx(3 * (costs[1] - rent))
 
 
+@pytest.mark.slow
 def test_results_are_kept_and_taken_up_again(tmp_path):
     own = advise(place(), ["fifo"], range(3), out=tmp_path / "out")
     again = advise(place(), ["fifo"], range(3), out=tmp_path / "out")

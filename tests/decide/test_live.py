@@ -11,7 +11,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.live import _empty_s, forecast, next_dispatches
-from cgrsp_simpy.rental.state import State
 
 DAY = cg.day("hectic")
 
@@ -57,7 +56,7 @@ def test_the_next_dispatches_are_those_of_the_simulation(policy):
             "waiting": sorted(back, key=lambda job: job["id"]),
             "running": before,
         }
-        decision = next_dispatches(State.from_table(table), scenario, policy)
+        decision = next_dispatches(cg.State.from_table(table), scenario, policy)
         rows = [(row["job"], *row["slots"]) for row in decision.rows]
         assert rows == observed.answers[at_s]
         assert all(row["reason"] for row in decision.rows)
@@ -73,11 +72,11 @@ HOLDING = {
 
 
 def test_a_job_is_held_and_the_time_of_the_next_decision_reported():
-    decision = next_dispatches(State.from_table(HOLDING), DAY, "triage")
+    decision = next_dispatches(cg.State.from_table(HOLDING), DAY, "triage")
     assert decision.rows == []
     assert decision.waiting == 1
     assert decision.wake_s == pytest.approx(10 * 3600, abs=1)
-    state = State.from_table(HOLDING | {"now_s": 36001})
+    state = cg.State.from_table(HOLDING | {"now_s": 36001})
     assert [row["job"] for row in next_dispatches(state, DAY, "triage").rows] == [0]
 
 
@@ -90,7 +89,7 @@ def test_stock_as_last_seen_is_what_a_policy_sees():
     table = HOLDING | {"now_s": 36001}
     for status, number in (("High", 1), ("Low", 0)):
         seen = {"gpu": "RTX 3090", "status": status, "seen_s": 35990}
-        state = State.from_table(table | {"stock": [seen]})
+        state = cg.State.from_table(table | {"stock": [seen]})
         assert len(next_dispatches(state, DAY, by_status).rows) == number
 
 
@@ -99,7 +98,7 @@ def test_a_decision_takes_a_tenth_of_a_second():
     table = run.state(3000.0).table()
     table["running"] = table["running"][1:]
     table.pop("wake_s", None)
-    state = State.from_table(table)
+    state = cg.State.from_table(table)
     assert len(state.waiting) > 100
     begin_s = time.process_time()
     decision = next_dispatches(state, DAY, "triage")
@@ -124,6 +123,7 @@ def random_case(seed):
     return scenario, policy, cg.simulate(scenario, policy, seed, engine="simpy"), at_s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [6, pytest.param(30, marks=pytest.mark.slow)])
 def test_the_ranges_hold_what_becomes_of_the_jobs(states):
     inside, empty, missed = [], [], []
@@ -175,7 +175,7 @@ def test_alternatives_are_paired():
 
 
 def test_of_an_empty_state_the_queue_is_empty_now():
-    state = State(now_s=60, slots=("RTX 3090",), to_come=0)
+    state = cg.State(now_s=60, slots=("RTX 3090",), to_come=0)
     result = forecast(state, DAY, ["fifo"], range(3))
     assert result.jobs == []
     assert {*result.queue.values()} == {60.0}
@@ -192,9 +192,8 @@ def test_of_an_empty_state_the_queue_is_empty_now():
         ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
     ],
 )
-def test_wrong_use_gives_one_line(words, message, tmp_path, capsys):
-    path = tmp_path / "state.json"
-    path.write_text(json.dumps(HOLDING | {"scenario": "hectic"}))
+def test_wrong_use_gives_one_line(words, message, file, capsys):
+    path = file(json.dumps(HOLDING | {"scenario": "hectic"}), "state.json")
     assert main(words.replace("STATE", str(path)).split()) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert message in line

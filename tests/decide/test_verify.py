@@ -7,7 +7,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from support import check_bad_input, outcome
+from support import check_bad_input, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base import files as files_module
@@ -46,8 +46,7 @@ def files(folder):
 def test_a_sound_directory_is_told_so_and_stays_as_it_is(made, capsys):
     before = files(made)
     assert len(before) > 5
-    assert main(["verify", "out", "--sample", "2"]) == 0
-    assert capsys.readouterr().out.endswith(
+    assert output(capsys, "verify", "out", "--sample", "2").endswith(
         "out: 2 tasks run again, with identical results\n"
     )
     assert files(made) == before
@@ -65,12 +64,14 @@ def test_an_unfinished_directory_is_not_called_altered(made, capsys):
     assert "is not finished" in capsys.readouterr().err
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["0abc", "7", "1\N{SUPERSCRIPT TWO}"])
 def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
     tasks = len(list((made / "chunks").iterdir()))
     (made / "chunks" / f"{name}.json").write_text("{}")
-    assert main(["verify", "out", "--sample", "100"]) == 0
-    assert f"out: {tasks} tasks run again, with" in capsys.readouterr().out
+    assert f"out: {tasks} tasks run again, with" in output(
+        capsys, "verify", "out", "--sample", "100"
+    )
 
 
 def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):
@@ -113,8 +114,8 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
     pytest.param(
         "papers tables thesis 5.2 --seeds 2 --workers 1", marks=pytest.mark.slow
     ),
-    "compare cluster jobs=20 --seeds 2",
-    "sweep cluster placement=best,first jobs=20 --policies fifo --seeds 2",
+    "compare cluster jobs=20 warm_up=0 after=0 --seeds 2",
+    "sweep cluster placement=best,first jobs=20 warm_up=0 --policies fifo --seeds 2",
     "compare dag:er:n=9 --policies heft --seeds 2",
     pytest.param(
         "compare hgsp:tasks1 source.tasks=5 --policies fifo --seeds 2",
@@ -126,6 +127,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 )
 
 
+@pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_configuration_alone_tells_what_to_run_again(
     tmp_path, monkeypatch, capsys, line
@@ -268,6 +270,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
 def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoilt):
     (made.parent / "hostile").mkdir()
@@ -283,6 +286,7 @@ def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoil
     assert not (made.parent / "hostile" / "was_run").exists()
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
 def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt):
     (made.parent / "hostile").mkdir()

@@ -188,8 +188,7 @@ def bakery(tmp_path, monkeypatch):
 
 
 def test_assignments_are_listed_after_the_lectures(bakery, capsys):
-    assert main(["lectures"]) == 0
-    *_, lab, last = capsys.readouterr().out.splitlines()
+    *_, lab, last = output(capsys, "lectures").splitlines()
     assert lab.startswith("lab     ") and last == "bakery  Bread for one oven."
 
 

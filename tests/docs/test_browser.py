@@ -26,7 +26,6 @@ import pytest
 from support import check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.engine import policy_caller
 from cgrsp_simpy.exercises import browser
@@ -86,7 +85,7 @@ def archived(files, path):
 
 def copied(path, folder):
     """The files that are copied of a distribution, by name."""
-    browser._copy_pyodide(path, folder)
+    browser.copy_pyodide(path, folder)
     site = folder / "static" / "pyodide"
     return {file.name: file.read_bytes() for file in site.iterdir()}
 
@@ -155,8 +154,8 @@ def wrong(name, files):
 def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, message):
     path = unpacked(wrong(name, distribution()), tmp_path / "pyodide")
     (tmp_path / "site").mkdir()
-    with pytest.raises(InputError) as caught:
-        browser._copy_pyodide(path, tmp_path / "site")
+    with pytest.raises(cg.InputError) as caught:
+        browser.copy_pyodide(path, tmp_path / "site")
     text = str(caught.value)
     assert text.startswith(f"--pyodide {path} must be the archive pyodide-0.27.7.tar")
     assert message in text.partition("or the folder in it: ")[2]
@@ -170,7 +169,7 @@ def test_a_file_that_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "pyodide.tar.bz2"
     path.write_bytes(content)
     check_refused(
-        lambda: browser._copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
+        lambda: browser.copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
     )
 
 
@@ -178,7 +177,7 @@ def test_a_cut_archive_is_refused(tmp_path):
     path = archived(distribution(), tmp_path / "pyodide.tar.bz2")
     path.write_bytes(path.read_bytes()[:-40])
     check_refused(
-        lambda: browser._copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
+        lambda: browser.copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
     )
 
 
@@ -230,7 +229,7 @@ def test_each_requirement_is_packed_or_comes_with_pyodide():
 
 
 def test_a_wheel_holds_the_package_with_its_data(tmp_path):
-    browser._pack("cgrsp_simpy", tmp_path / "pypi")
+    browser.write_wheel("cgrsp_simpy", tmp_path / "pypi")
     [path] = (tmp_path / "pypi").iterdir()
     with zipfile.ZipFile(path) as wheel:
         names = set(wheel.namelist())

@@ -528,6 +528,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [

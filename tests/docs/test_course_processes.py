@@ -91,6 +91,7 @@ NUMBERS_ASKED = {
 }
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("number", NUMBERS_ASKED)
 def test_numbers_of_a_hundred_students(number):
     right, *wrong = NUMBERS_ASKED[number]

@@ -85,6 +85,7 @@ def run_script(text, folder):
     return runpy.run_path(str(path), run_name="__main__")
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("number", range(len(SCRIPTS)))
 def test_a_script_of_the_page_is_a_study_without_failures(number, tmp_path, capsys):
     run_script(SCRIPTS[number], tmp_path)
@@ -98,6 +99,7 @@ def test_the_page_has_an_example_per_shape():
     assert len(SCRIPTS) == 4
 
 
+@pytest.mark.slow
 def test_only_streams_by_name_give_alternatives_the_same_customers(tmp_path):
     [text] = (script for script in SCRIPTS if "default_rng" in script)
     names = run_script(text, tmp_path)

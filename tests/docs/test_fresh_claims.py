@@ -76,13 +76,13 @@ def tally(script, sets=SETS):
     return claimed, failed
 
 
-def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(tmp_path):
-    script = tmp_path / "by_chance.py"
-    script.write_text(
+def test_each_set_has_other_seeds_and_a_claim_that_fails_is_counted(file):
+    script = file(
         "from cgrsp_simpy.exercises import claim\n"
         "from cgrsp_simpy.base.streams import stream\n"
         "claim('by chance', stream(1, 'gaps').random(), below=0.5)\n"
-        "claim('always', stream(1, 'gaps').random(), below=1)\n"
+        "claim('always', stream(1, 'gaps').random(), below=1)\n",
+        "by_chance.py",
     )
     claimed, failed = tally(script)
     assert claimed == {"by chance": 20, "always": 20}

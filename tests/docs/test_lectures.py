@@ -105,6 +105,7 @@ def is_as_before(drawn):
     return compare_images(str(expected), str(drawn), tol=5) is None
 
 
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(
@@ -172,6 +173,7 @@ def test_a_lecture_is_short_and_has_its_parts(script):
         assert f"# **{exercise}** " in text.split("## Exercises")[1]
 
 
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize("script", tiers(ANSWERS, slow=4))
 def test_answers_are_right(script, tmp_path):
     printed = output(script, tmp_path)
@@ -361,9 +363,8 @@ def test_the_lab_is_copied_without_answers(capsys, tmp_path):
     assert names == ["lab_own_log.py", "lab_own_log.out", "lab_own_log.png"]
 
 
-def test_a_students_copy_is_not_overwritten(capsys, tmp_path):
-    mine = tmp_path / LECTURES[0].name
-    mine.write_text("my notes", encoding="utf-8")
+def test_a_students_copy_is_not_overwritten(capsys, tmp_path, file):
+    mine = file("my notes", LECTURES[0].name)
     assert main(["lectures", "1", "--copy", str(tmp_path)]) == 2
     assert LECTURES[0].name in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]

@@ -10,6 +10,7 @@ order_or_place = script("research/order_or_place")
 FIFO, EDF = order_or_place.FIFO, order_or_place.EDF
 
 
+@pytest.mark.slow
 def test_the_corners_of_the_grid_are_the_policies_and_the_steps_sum_to_the_difference():
     grid = order_or_place.grid("normal", range(5))
     study = cg.compare(cg.day("normal"), ["fifo", "edf"], range(5))

@@ -9,9 +9,6 @@ import pytest
 from support import script
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import mean, paired_difference
-from cgrsp_simpy.hgsp.generate import generate
-from cgrsp_simpy.hgsp.schedule import RULES, dispatch, greedy_assignment
 from cgrsp_simpy.market.stock import Stock
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -39,7 +36,7 @@ pytestmark = pytest.mark.long
 def less(study, figure, first, second):
     """Whether a policy's figure is certainly below another's, pair by pair."""
     return (
-        paired_difference(
+        cg.statistics.paired_difference(
             study.values(first, figure), study.values(second, figure)
         ).high
         < 0
@@ -53,8 +50,8 @@ def test_adaptive_fails_hps_is_touchy_but_less():
         for seed in seeds
     ]
     boost = [adaptive_fails.moved("hps", "hps:aging_boost=2.2", seed) for seed in seeds]
-    assert mean(boost).low > 0
-    assert paired_difference(weight, boost).low > 0
+    assert cg.statistics.mean(boost).low > 0
+    assert cg.statistics.paired_difference(weight, boost).low > 0
     out = (SCENARIOS / "adaptive_fails.out").read_text(encoding="utf-8")
     more, half = map(
         float,
@@ -101,7 +98,7 @@ def test_how_many_slots_six_or_eight():
 def test_own_policy_last_in_first_out_keeps_the_wait_and_is_later():
     own = script("own_policy")
     study = cg.compare(cg.day("hectic"), ["fifo", own.youngest_first], SEEDS)
-    wait = paired_difference(
+    wait = cg.statistics.paired_difference(
         study.values("youngest_first", "wait_min"), study.values("fifo", "wait_min")
     )
     assert abs(wait.mean) < 2 * wait.half_width < 12
@@ -110,9 +107,9 @@ def test_own_policy_last_in_first_out_keeps_the_wait_and_is_later():
 
 @pytest.mark.parametrize("seed", [601, 602])
 def test_deadline_week_tardiness_is_a_quarter(seed):
-    tasks = generate(script("deadline_week").WEEK, seed=seed)
-    fifo = greedy_assignment(tasks, range(tasks.tasks), least_start=True)
-    atc = dispatch(tasks, RULES["atc"])
+    tasks = cg.hgsp.generate(script("deadline_week").WEEK, seed=seed)
+    fifo = cg.hgsp.greedy_assignment(tasks, range(tasks.tasks), least_start=True)
+    atc = cg.hgsp.dispatch(tasks, cg.hgsp.RULES["atc"])
     assert (
         3.5 < fifo.metrics["weighted_tardiness"] / atc.metrics["weighted_tardiness"] < 5
     )
@@ -177,9 +174,9 @@ def test_a_logs_hours_spare_it_scarce_stock_until_its_peaks_queue():
 def test_real_log_waits_eleven_minutes_by_low_stock():
     log = cg.trace(LOG, format="gentd26", window="2024-11-20:2024-11-22")
     runs = [cg.simulate(log, "fifo", seed) for seed in range(6000, 6040)]
-    wait = mean([run.summary()["wait_min"] for run in runs])
+    wait = cg.statistics.mean([run.summary()["wait_min"] for run in runs])
     assert 10 < wait.low < wait.high < 13
-    assert mean(
+    assert cg.statistics.mean(
         [(run.jobs["status"] == cg.Status.LOW).sum() for run in runs]
     ).mean == pytest.approx(17, abs=1)
     assert log.known().offered_load == pytest.approx(0.08, abs=0.005)

@@ -129,6 +129,7 @@ def output(script, folder):
     return done.stdout
 
 
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(
     "script",
     [

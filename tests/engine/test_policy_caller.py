@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from engine.bench import Bench, one_each
+from support import check_refused
 
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine import policy_caller
@@ -37,8 +38,7 @@ def test_a_wrong_answer_is_one_line(words):
     bench = Bench(WRONG[words], 2)
     for number in (1, 2, 3, 4):
         bench.job(number, 0, 1, need=3)
-    with pytest.raises(PolicyError, match=f"at t = 0 s .*{words}"):
-        bench.go()
+    check_refused(lambda: bench.go(), f"at t = 0 s .*{words}", PolicyError)
 
 
 def test_an_error_of_a_policys_own_names_the_line_of_its_file():
@@ -101,15 +101,13 @@ def test_an_error_within_a_library_names_the_packages_line_and_none_of_a_library
     exec(compile("def ask(view):\n    json.loads('{')", str(file), "exec"), names)
     bench = Bench(names["ask"], 2)
     bench.job(1, 0, 1)
-    with pytest.raises(PolicyError, match=f"JSONDecodeError: .*{words}"):
-        bench.go()
+    check_refused(lambda: bench.go(), f"JSONDecodeError: .*{words}", PolicyError)
 
 
 def test_an_error_in_the_call_of_a_policy_names_no_line():
     bench = Bench(lambda: None, 2)  # takes no view
     bench.job(1, 0, 1)
-    with pytest.raises(PolicyError, match=r"raised TypeError: .* was given$"):
-        bench.go()
+    check_refused(lambda: bench.go(), r"raised TypeError: .* was given$", PolicyError)
 
 
 SUSPENDED = {
@@ -130,5 +128,4 @@ def test_what_cannot_be_suspended_is_one_line(words):
     bench = Bench(SUSPENDED[words], 1, asks_on_arrival=True, stops=False)
     bench.job(1, 0, 10)
     bench.job(2, 4, 1)
-    with pytest.raises(PolicyError, match=f"policy .* at t = [04] s {words}"):
-        bench.go()
+    check_refused(lambda: bench.go(), f"policy .* at t = [04] s {words}", PolicyError)

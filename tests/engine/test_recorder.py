@@ -152,6 +152,7 @@ def test_a_window_shows_part_of_the_same_run(plans, from_time, steps):
     ]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("scenario", "policy"),
     [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 
@@ -74,11 +74,12 @@ def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
         assert row[name] == pytest.approx(summary[name])
 
 
-def test_a_warm_up_longer_than_the_run_is_refused():
-    check_refused(
+test_a_warm_up_longer_than_the_run_is_refused = refusals(
+    (
         lambda: cg.simulate(Shop(starts_s=90.0, jobs=2, gap_s=30.0), "first"),
         ["ended at 50, but cg.warm_up measures from 90"],
     )
+)
 
 
 def test_figures_that_cannot_leave_out_a_warm_up_refuse_it():

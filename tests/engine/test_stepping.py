@@ -5,13 +5,11 @@ follow from what has happened so far.
 import io
 import sys
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 
 
 def three_jobs(slots=1):
@@ -106,15 +104,19 @@ def test_a_policy_that_asks_to_be_woken_is_announced():
 def test_a_wrong_policy_or_seed_is_an_error():
     check_refused(lambda: cg.step_through(three_jobs(), "nope"), ["unknown policy"])
     check_refused(lambda: cg.step_through(three_jobs(), "fifo", -1), ["seed"])
-    with pytest.raises(cg.PolicyError, match="left 3 jobs waiting"):
-        list(cg.step_through(three_jobs(), lambda view: []))
+    check_refused(
+        lambda: list(cg.step_through(three_jobs(), lambda view: [])),
+        "left 3 jobs waiting",
+        cg.PolicyError,
+    )
 
 
 def stepped(capsys, monkeypatch, *options, typed="\n" * 1000):
     keyboard = io.StringIO(typed)
     monkeypatch.setattr(sys, "stdin", keyboard)
-    assert main(["run", "quiet", "jobs=3", *options]) == 0
-    return capsys.readouterr().out.splitlines(), keyboard.tell()
+    return output(
+        capsys, "run", "quiet", "jobs=3", *options
+    ).splitlines(), keyboard.tell()
 
 
 def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):

@@ -9,6 +9,7 @@ from hgsp.tasks import instances
 from hypothesis import given, settings
 from support import brute_force
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.bounds import (
     alone,
     by_capacity,
@@ -16,8 +17,6 @@ from cgrsp_simpy.hgsp.bounds import (
     least_of_few,
     lower_bound,
 )
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu
 
 
 @given(instances(most=4))
@@ -43,8 +42,10 @@ def test_what_is_proven_in_fewer_nodes_is_no_more_nor_of_fewer_tasks(instance):
 
 def small(seed, load, slack):
     """Two to ten tasks on one to three GPUs."""
-    gpus = tuple(Gpu(str(j), 48, 76.0 - 36 * (j % 2)) for j in range(1 + seed % 3))
-    return generate(Level(2 + seed % 9, gpus, load, slack), seed)
+    gpus = tuple(
+        cg.hgsp.Gpu(str(j), 48, 76.0 - 36 * (j % 2)) for j in range(1 + seed % 3)
+    )
+    return cg.hgsp.generate(cg.hgsp.Level(2 + seed % 9, gpus, load, slack), seed)
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ from hgsp.tasks import instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import rows_of
 from cgrsp_simpy.hgsp import descent
-from cgrsp_simpy.hgsp.generate import generate
-from cgrsp_simpy.hgsp.schedule import RULES, dispatch, from_sequences
+from cgrsp_simpy.hgsp.schedule import from_sequences
 from cgrsp_simpy.hgsp.search import sequences_of, state_of
 
 
@@ -33,7 +33,7 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
     """Incremental evaluation against the whole schedule, along a descent and random
     moves.
     """
-    start = dispatch(instance, RULES["edd"])
+    start = cg.hgsp.dispatch(instance, cg.hgsp.RULES["edd"])
     if start.weighted_tardiness == 0:
         return
     state, rng = state_of(start), np.random.default_rng(seed)
@@ -53,9 +53,13 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
             check(instance, state)
 
 
+@pytest.mark.slow
 def test_a_kick_makes_as_many_random_moves_as_are_drawn():
     """From one to all: each depends on its own numbers, and none on further ones."""
-    start, rng = dispatch(generate("tasks1", 3), RULES["edd"]), np.random.default_rng(0)
+    start, rng = (
+        cg.hgsp.dispatch(cg.hgsp.generate("tasks1", 3), cg.hgsp.RULES["edd"]),
+        np.random.default_rng(0),
+    )
 
     def kicked(*draw):
         state = state_of(start)
@@ -77,7 +81,7 @@ def test_no_insertion_is_better_than_the_best_move(instance):
     """By trying each task at each position. A swap may be better: only its partner
     would gain.
     """
-    start = dispatch(instance, RULES["edd"])
+    start = cg.hgsp.dispatch(instance, cg.hgsp.RULES["edd"])
     if start.weighted_tardiness == 0:
         return
     state, sequences = state_of(start), start.sequences()
@@ -94,7 +98,9 @@ def test_no_insertion_is_better_than_the_best_move(instance):
 
 def test_a_descent_never_goes_up():
     """Rounding once made a move that had been given up look better than the best."""
-    state = state_of(dispatch(generate("tasks1", 3), RULES["atc"]))
+    state = state_of(
+        cg.hgsp.dispatch(cg.hgsp.generate("tasks1", 3), cg.hgsp.RULES["atc"])
+    )
     values = [descent.objective(state)]
     while state.ends[0] < state.ends[1]:
         descent.descend(state, 1e-9 * (1 + values[0]), 500)

@@ -12,13 +12,10 @@ import pytest
 from hgsp.tasks import SLOW, execute, instance_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused, csv_rows, outcome
+from support import csv_rows, outcome, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
-from cgrsp_simpy.hgsp.report import plan_of, schedule_of
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
 from cgrsp_simpy.hgsp.schedule import (
     RULES,
@@ -34,7 +31,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["hgsp:tasks3", "source.tasks=12"]
-THIRTY = generate(Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
+THIRTY = cg.hgsp.generate(cg.hgsp.Level(30, "small", 2.0, (1.0, 3.0)), seed=1)
 
 
 def greedy(instance):
@@ -142,7 +139,7 @@ def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
 def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
     seed, every_s, noise
 ):
-    instance = generate(Level(25, "small", 1.5, (1.0, 3.0)), seed)
+    instance = cg.hgsp.generate(cg.hgsp.Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
     found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
     assert (found.start_s >= due_s - 1e-9).all()
@@ -170,7 +167,7 @@ def test_planners_use_no_gpu_before_it_is_there(name):
         name: getattr(THIRTY, name)
         for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
     }
-    later = Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
+    later = cg.hgsp.Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
     plan = PLANNERS[name](later)
     assert plan.fault() == ""
     assert (plan.start_s >= free_s[plan.gpu]).all()
@@ -202,57 +199,49 @@ def test_how_schedulers_meet_reality():
     assert met(first_fit, replan_s=60) == "first_fit"
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "reality", "said"),
-    [
-        (
-            "greedy",
-            {"unknown_arrivals": True},
-            "greedy plans in advance, which is impossible with",
-        ),
-        (
-            "greedy:online=true",
-            {},
-            "greedy does not use online (used by: wspt, edd, atc)",
-        ),
-        ("milp:replan_s=9", {}, "milp does not use replan_s"),
-        ("milp", {"replan_s": 9.0}, "milp does not use replan_s"),
-        ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
-        (
-            "atc:online=true,replan_s=9",
-            {},
-            "replan_s(=9.0) must be 0 if a rule decides online",
-        ),
-        ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
-        (
-            "atc:replan=1",
-            {},
-            "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
-        ),
-        ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
-        ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
-    ],
+test_a_scheduler_to_which_no_way_is_open_is_refused = refusals(
+    (
+        "greedy",
+        {"unknown_arrivals": True},
+        "greedy plans in advance, which is impossible with",
+    ),
+    (
+        "greedy:online=true",
+        {},
+        "greedy does not use online (used by: wspt, edd, atc)",
+    ),
+    ("milp:replan_s=9", {}, "milp does not use replan_s"),
+    ("milp", {"replan_s": 9.0}, "milp does not use replan_s"),
+    ("fifo:moves=9", {}, "fifo does not use moves (used by: search)"),
+    (
+        "atc:online=true,replan_s=9",
+        {},
+        "replan_s(=9.0) must be 0 if a rule decides online",
+    ),
+    ("atc:replan_s=-1", {}, "replan_s(=-1.0) must be a number >= 0"),
+    (
+        "atc:replan=1",
+        {},
+        "unknown parameter of scheduler atc 'replan'; did you mean 'replan_s'?",
+    ),
+    ("search", {"replan_s": 9.0}, "search with replan_s needs a limit per plan"),
+    ("act", {}, "unknown scheduler 'act'; did you mean 'atc'?"),
+    call=lambda scheduler, reality: subject_of(Scenario(THIRTY, **reality)).make_policy(
+        scheduler
+    ),
 )
-def test_a_scheduler_to_which_no_way_is_open_is_refused(scheduler, reality, said):
-    check_refused(
-        lambda: subject_of(Scenario(THIRTY, **reality)).make_policy(scheduler), [said]
-    )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"source": "tasks9"}, "unknown load level 'tasks9'"),
-        ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
-        ({"noise": -1}, "noise(=-1) must be"),
-        ({"delay_s": -1}, "delay_s(=-1) must be"),
-        ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
-        ({"moves": 0}, "moves(=0) must be"),
-        ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
-    ],
+test_a_scenario_that_cannot_be_is_refused = refusals(
+    ({"source": "tasks9"}, "unknown load level 'tasks9'"),
+    ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
+    ({"noise": -1}, "noise(=-1) must be"),
+    ({"delay_s": -1}, "delay_s(=-1) must be"),
+    ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
+    ({"moves": 0}, "moves(=0) must be"),
+    ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),
+    call=lambda arguments: Scenario(**arguments),
 )
-def test_a_scenario_that_cannot_be_is_refused(arguments, said):
-    check_refused(lambda: Scenario(**arguments), [said])
 
 
 def test_a_scenario_runs_what_its_parts_do():
@@ -268,14 +257,15 @@ def test_a_scenario_runs_what_its_parts_do():
     assert "lower_bound" not in found.summary()  # of times that nobody knew
     certain = cg.simulate(Scenario(THIRTY), first_fit)
     assert (
-        plan_of(certain).weighted_tardiness == schedule_of(certain).weighted_tardiness
+        cg.hgsp.plan_of(certain).weighted_tardiness
+        == cg.hgsp.schedule_of(certain).weighted_tardiness
     )
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
     assert "planned_weighted_tardiness" not in certain.summary()
     assert (
         certain.timeline.policy,
         found.timeline.policy,
-        plan_of(found).timeline.policy,
+        cg.hgsp.plan_of(found).timeline.policy,
     ) == (
         "first_fit",
         "greedy",
@@ -283,8 +273,9 @@ def test_a_scenario_runs_what_its_parts_do():
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_varies_reality_the_level_and_parameters():
-    scenario = Scenario(Level(12, "small", 2.0, (0.4, 1.0)))
+    scenario = Scenario(cg.hgsp.Level(12, "small", 2.0, (0.4, 1.0)))
     swept = cg.sweep(
         scenario,
         {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
@@ -297,7 +288,7 @@ def test_a_sweep_varies_reality_the_level_and_parameters():
         high.values("atc", "weighted_tardiness")
     )
     expected = (
-        subject_of(Scenario(Level(12, "small", 4.0, (0.4, 1.0))))
+        subject_of(Scenario(cg.hgsp.Level(12, "small", 4.0, (0.4, 1.0))))
         .run("greedy:replan_s=5", 1)
         .summary()
     )
@@ -359,17 +350,17 @@ def test_claims_and_timeline_by_hand():
     """Two GPUs, 1 s of provisioning: b (20 GB) on the slow one 0 to 1 to 5; a on the
     fast one at its arrival at 2.
     """
-    two = Instance(
+    two = cg.hgsp.Instance(
         [4, 4],
         [5, 20],
         [4, 9],
         [1, 1],
         [2, 0],
-        (Gpu("fast", 10, 2.0), SLOW),
+        (cg.hgsp.Gpu("fast", 10, 2.0), SLOW),
         task_names=("a", "b"),
     )
     run = cg.simulate(Scenario(two, delay_s=1), first_fit)
-    measured = schedule_of(run)
+    measured = cg.hgsp.schedule_of(run)
     assert (
         run.claims.tolist()
         == measured.claims.tolist()
@@ -399,7 +390,7 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     """Of fourteen GPUs, more than are shown when idle, each that is held is named by
     its number, as in the events.
     """
-    gpus = tuple(Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
+    gpus = tuple(cg.hgsp.Gpu(f"G{number}", 40, 1.0) for number in range(1, 15))
     fourteen = of(*((5, 0, 9, 1, 0) for _ in gpus), gpus=gpus)
     walk = list(cg.step_through(Scenario(fourteen), "atc:online=true"))
     dispatched = [step for step in walk if step.event.kind == "dispatch"]
@@ -413,13 +404,12 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
     assert measured.rows()[13]["gpu_number"] == 14
 
 
-def test_events_speak_of_tasks_and_gpus(capsys, tmp_path):
-    path = tmp_path / "tasks.csv"
-    path.write_text(
+def test_events_speak_of_tasks_and_gpus(capsys, file):
+    path = file(
         "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
         "late,60,9,9,1,5\n"
         "big,570,60,9,2,0\n",
-        encoding="utf-8",
+        "tasks.csv",
     )
     words = [
         "run",
@@ -461,6 +451,7 @@ def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):
         assert names == (has or {""})
 
 
+@pytest.mark.slow
 def test_run_shows_the_plan_beside_what_was_measured(capsys):
     words = ["run", *SMALL, "--policy", "greedy"]
     certain = json.loads(told(capsys, *words, "--format", "json")[1])

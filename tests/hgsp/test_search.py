@@ -4,18 +4,14 @@ without.
 
 import json
 import sys
-import time
 
 import numpy as np
 import pytest
 from hgsp.tasks import FAST, instance_of, needs_orlib, optimum_of, orlib
-from support import DATA, process
+from support import DATA, check_refused, process
 
-from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.hgsp.generate import Level, generate
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.instance import cluster, read_instance
-from cgrsp_simpy.hgsp.scenario import solve
-from cgrsp_simpy.hgsp.schedule import RULES, dispatch, greedy_assignment
 from cgrsp_simpy.hgsp.search import search
 
 AUTHORS = DATA / "hgsp_authors" / "tasks1.csv"
@@ -26,7 +22,7 @@ def value(instance, seed=0, **limits):
 
 
 def test_the_same_seed_and_moves_give_the_same_answer():
-    instance = generate(Level(30, "small", 4.0, (1, 2)), 3)
+    instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
     one, again, other = (search(instance, seed, moves=20_000) for seed in (1, 1, 2))
     assert one[1] == again[1] != other[1]
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
@@ -36,10 +32,10 @@ def test_the_same_seed_and_moves_give_the_same_answer():
     "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
 )
 def test_it_is_never_worse_than_what_it_starts_from(level):
-    instance = generate(level, 1)
+    instance = cg.hgsp.generate(level, 1)
     starts = [
-        greedy_assignment(instance, range(instance.tasks)),
-        *(dispatch(instance, rule) for rule in RULES.values()),
+        cg.hgsp.greedy_assignment(instance, range(instance.tasks)),
+        *(cg.hgsp.dispatch(instance, rule) for rule in cg.hgsp.RULES.values()),
     ]
     found, course = search(instance, moves=3_000)
     least = min(start.weighted_tardiness for start in starts)
@@ -52,11 +48,14 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    begin_s = time.perf_counter()
-    solve(generate("tasks1", 0), "search", seconds=0.5)
-    assert time.perf_counter() - begin_s < 30  # it may compile
-    with pytest.raises(InputError, match="moves or a time budget"):
-        search(instance_of((1, 0, 0, 1, 0)))
+    # it may compile
+    assert (
+        cg.hgsp.solve(cg.hgsp.generate("tasks1", 0), "search", seconds=0.5).plan.seconds
+        < 10
+    )
+    check_refused(
+        lambda: search(instance_of((1, 0, 0, 1, 0))), "moves or a time budget"
+    )
 
 
 def test_where_nothing_is_late_or_nothing_can_move_it_ends():

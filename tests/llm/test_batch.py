@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from support import STEPS
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.llm.service import Roofline
 from cgrsp_simpy.studies.subject import subject_of
 
 
@@ -127,6 +126,7 @@ def test_a_batch_of_one_is_a_single_server_first_come_first_served():
     assert jobs["finish_s"] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_equal_requests_one_at_a_time_are_m_d_1():
     """Pollaczek-Khinchine: mean wait rho D / (2 (1 - rho)); that of M/M/1, twice as
     long, is far outside of the interval.
@@ -143,7 +143,7 @@ def test_equal_requests_one_at_a_time_are_m_d_1():
 
 
 @dataclass(frozen=True)
-class Recording(Roofline):
+class Recording(cg.llm.Roofline):
     """Takes down the steps of each use: prompts, their tokens, batch, context."""
 
     uses: list = field(default_factory=list)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, refusals
 
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.llm.requests import MOST_DRAWN, Offered, RequestList, read_requests
@@ -52,52 +52,47 @@ def test_drawn_requests_may_be_equal_and_are_never_longer_than_is_told():
 ONE = RequestList([0], [10], [1], [1])
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (lambda: RequestList([], [], [], []), "requests contains no requests"),
-        (
-            lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),
-            "weight of request 2(=0.0) must be",
-        ),
-        (
-            lambda: replace(ONE, arrival_s=[-1]),
-            "arrival_s of request 1(=-1.0) must be a number",
-        ),
-        (
-            lambda: replace(ONE, prompt_tokens=[0]),
-            "prompt_tokens of request 1(=0.0) must be a wh",
-        ),
-        (
-            lambda: replace(ONE, output_tokens=[0.5]),
-            "output_tokens of request 1(=0.5) must be a",
-        ),
-        (lambda: replace(ONE, prompt_tokens=[1e16]), "a whole number from 1 to 1e+15"),
-        (lambda: replace(ONE, weight=[1, 1]), "shape of weight(=(2,)) must be (1,)"),
-        (
-            lambda: replace(ONE, request_names="ab"),
-            "request_names(='ab') must be a list",
-        ),
-        (
-            lambda: replace(ONE, request_names=["a", "b"]),
-            "number of request_names(=2) must be 1",
-        ),
-        (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
-        (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
-        (
-            lambda: Offered(prompt_tokens=0.5),
-            "prompt_tokens(=0.5) must be a number >= 1",
-        ),
-        (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
-        (lambda: Offered(cv=1e200), "cv(=1e+200) must be a number >= 0, at most 100"),
-        (
-            lambda: Offered(weight="shrt"),
-            "unknown weight 'shrt'; did you mean 'short'?",
-        ),
-    ],
+test_requests_that_are_none_are_refused = refusals(
+    (lambda: RequestList([], [], [], []), "requests contains no requests"),
+    (
+        lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),
+        "weight of request 2(=0.0) must be",
+    ),
+    (
+        lambda: replace(ONE, arrival_s=[-1]),
+        "arrival_s of request 1(=-1.0) must be a number",
+    ),
+    (
+        lambda: replace(ONE, prompt_tokens=[0]),
+        "prompt_tokens of request 1(=0.0) must be a wh",
+    ),
+    (
+        lambda: replace(ONE, output_tokens=[0.5]),
+        "output_tokens of request 1(=0.5) must be a",
+    ),
+    (lambda: replace(ONE, prompt_tokens=[1e16]), "a whole number from 1 to 1e+15"),
+    (lambda: replace(ONE, weight=[1, 1]), "shape of weight(=(2,)) must be (1,)"),
+    (
+        lambda: replace(ONE, request_names="ab"),
+        "request_names(='ab') must be a list",
+    ),
+    (
+        lambda: replace(ONE, request_names=["a", "b"]),
+        "number of request_names(=2) must be 1",
+    ),
+    (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
+    (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
+    (
+        lambda: Offered(prompt_tokens=0.5),
+        "prompt_tokens(=0.5) must be a number >= 1",
+    ),
+    (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
+    (lambda: Offered(cv=1e200), "cv(=1e+200) must be a number >= 0, at most 100"),
+    (
+        lambda: Offered(weight="shrt"),
+        "unknown weight 'shrt'; did you mean 'short'?",
+    ),
 )
-def test_requests_that_are_none_are_refused(make, said):
-    check_refused(make, [said])
 
 
 # ---- logs ----

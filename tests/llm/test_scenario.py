@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import DATA, STEPS, check_refused
+from support import DATA, STEPS, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.llm.report import LATENCIES, METRICS
@@ -170,55 +170,50 @@ def test_the_script_says_what_it_prints():
 LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
 
 
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
+test_bad_input_is_refused_in_one_line = refusals(
+    (
+        lambda: cg.llm.Scenario(LISTED, ONE, STEPS),
         (
-            lambda: cg.llm.Scenario(LISTED, ONE, STEPS),
-            (
-                "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 a"
-                " replica has 1000"
-            ),
+            "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 a"
+            " replica has 1000"
         ),
-        (
-            lambda: subject_of(
-                cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS)
-            ).run("fifo"),
-            "request 1 needs a cache of 1100 tokens",
-        ),
-        (
-            lambda: cg.llm.Scenario(source=3),
-            "source(=3) must be of type Offered or of type RequestList",
-        ),
-        (lambda: cg.llm.Scenario(service=3), "service(=3) must be of type Service"),
-        (
-            lambda: cg.llm.Scenario(steps=3),
-            "steps(=3) must be of type StepTable or of type Roofline",
-        ),
-        (
-            lambda: cg.llm.Scenario(ttft_target_s=0),
-            "ttft_target_s(=0) must be a number > 0",
-        ),
-        (
-            lambda: cg.llm.Scenario(tpot_target_s=-1),
-            "tpot_target_s(=-1) must be a number > 0",
-        ),
-        (
-            lambda: subject_of(cg.llm.Scenario()).varied(gpu="b200"),
-            "unknown gpu 'b200'",
-        ),
-        (
-            lambda: subject_of(cg.llm.Scenario()).varied(waves=True),
-            "unknown parameter 'waves'",
-        ),
-        (
-            lambda: subject_of(cg.llm.Scenario()).run("wsprt"),
-            "unknown policy 'wsprt'; did you mean 'wsrpt'?",
-        ),
-    ],
+    ),
+    (
+        lambda: subject_of(
+            cg.llm.Scenario(cg.llm.Offered(9, 1, 900, 200, 0), ONE, STEPS)
+        ).run("fifo"),
+        "request 1 needs a cache of 1100 tokens",
+    ),
+    (
+        lambda: cg.llm.Scenario(source=3),
+        "source(=3) must be of type Offered or of type RequestList",
+    ),
+    (lambda: cg.llm.Scenario(service=3), "service(=3) must be of type Service"),
+    (
+        lambda: cg.llm.Scenario(steps=3),
+        "steps(=3) must be of type StepTable or of type Roofline",
+    ),
+    (
+        lambda: cg.llm.Scenario(ttft_target_s=0),
+        "ttft_target_s(=0) must be a number > 0",
+    ),
+    (
+        lambda: cg.llm.Scenario(tpot_target_s=-1),
+        "tpot_target_s(=-1) must be a number > 0",
+    ),
+    (
+        lambda: subject_of(cg.llm.Scenario()).varied(gpu="b200"),
+        "unknown gpu 'b200'",
+    ),
+    (
+        lambda: subject_of(cg.llm.Scenario()).varied(waves=True),
+        "unknown parameter 'waves'",
+    ),
+    (
+        lambda: subject_of(cg.llm.Scenario()).run("wsprt"),
+        "unknown policy 'wsprt'; did you mean 'wsrpt'?",
+    ),
 )
-def test_bad_input_is_refused_in_one_line(make, said):
-    check_refused(make, [said])
 
 
 def test_a_listing_tells_when_a_request_starts_and_ends():

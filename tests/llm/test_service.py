@@ -5,7 +5,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from support import DATA, check_refused
+from support import DATA, check_refused, refusals
 
 from cgrsp_simpy.llm.service import (
     MS,
@@ -31,27 +31,23 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert str(Service(16, 8)) == "16 h100-80gb, 8 a replica"
 
 
-@pytest.mark.parametrize(
-    ("own", "said"),
-    [
-        ({"gpus": 0}, "gpus(=0) must be a whole number >= 1"),
-        ({"gpus": 7}, "gpus(=7) must be a multiple of tensor_parallel, 2"),
-        (
-            {"tensor_parallel": 1},
-            "weights_gb(=140.0) must be less than the memory of a replica, 76 GB",
-        ),
-        (
-            {"memory_gb": 70},
-            "weights_gb(=140.0) must be less than the memory of a replica, 140 GB",
-        ),
-        ({"kv_mb": 0}, "kv_mb(=0) must be a number > 0"),
-        ({"max_batch": 0}, "max_batch(=0) must be a whole number >= 1"),
-        ({"chunk_tokens": 1.5}, "chunk_tokens(=1.5) must be a whole number >= 1"),
-        ({"whole": 1}, "whole(=1) must be true or false"),
-    ],
+test_bad_input_is_refused = refusals(
+    ({"gpus": 0}, "gpus(=0) must be a whole number >= 1"),
+    ({"gpus": 7}, "gpus(=7) must be a multiple of tensor_parallel, 2"),
+    (
+        {"tensor_parallel": 1},
+        "weights_gb(=140.0) must be less than the memory of a replica, 76 GB",
+    ),
+    (
+        {"memory_gb": 70},
+        "weights_gb(=140.0) must be less than the memory of a replica, 140 GB",
+    ),
+    ({"kv_mb": 0}, "kv_mb(=0) must be a number > 0"),
+    ({"max_batch": 0}, "max_batch(=0) must be a whole number >= 1"),
+    ({"chunk_tokens": 1.5}, "chunk_tokens(=1.5) must be a whole number >= 1"),
+    ({"whole": 1}, "whole(=1) must be true or false"),
+    call=lambda own: Service(**own),
 )
-def test_bad_input_is_refused(own, said):
-    check_refused(lambda: Service(**own), [said])
 
 
 def test_the_licence_of_the_measurements_is_with_them():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from market.snapshots import trace
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import naming_nothing
@@ -139,7 +140,7 @@ def test_short_runs_of_a_memoryless_law_are_geometric():
 
 
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(
-    tmp_path, capsys, caplog
+    file, capsys, caplog
 ):
     """30 days Low a third of the time, then 30 days two thirds; days are alike within a
     half.
@@ -157,8 +158,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     )
     same = Polls(made([2 * int(each) for each in low[0]]))
     assert abs(same.drift_pct[0]) < same.drift_pct[1]
-    path = tmp_path / "zone.json"
-    path.write_text(trace([1 - each // 2 for each in status]))
+    path = file(trace([1 - each // 2 for each in status]), "zone.json")
     with caplog.at_level("WARNING"):
         assert main(["market", "fit", str(path), "--format", "json"]) == 0
     assert "zone drifts: +33 ± " in caplog.text
@@ -169,6 +169,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
 
 
+@pytest.mark.slow
 def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
     """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau),
     and runs end at a step with chance (1 - exp(-step/tau)) times that of the other
@@ -217,22 +218,16 @@ def test_correlation_by_its_definition():
     assert Polls(made(status)).correlation(1)[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("series", "told"),
-    [
-        (
-            made([0, 2] * 10),
-            "length of the series of A(='3.2 h') must be at least 48 h for a fit",
-        ),
-        (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
-        (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
-        (made([0]), "snapshots of A(=1) must be at least two"),
-    ],
+test_what_is_too_short_or_too_sparse_is_told = refusals(
+    (
+        made([0, 2] * 10),
+        "length of the series of A(='3.2 h') must be at least 48 h for a fit",
+    ),
+    (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
+    (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
+    (made([0]), "snapshots of A(=1) must be at least two"),
+    call=lambda series: cg.fit_stock(series),
 )
-def test_what_is_too_short_or_too_sparse_is_told(series, told):
-    with pytest.raises(cg.InputError) as error:
-        cg.fit_stock(series)
-    assert told in str(error.value)
 
 
 # ---- replay and scenarios ----
@@ -252,8 +247,9 @@ def test_series_with_dates_keep_their_distance():
     first, second = series_of([one, other])
     assert (first.times_s, second.times_s) == ((0.0, 600.0), (0.0, 4200.0))
     assert (first.start_h, second.start_h) == (6.0, 6.0)
-    with pytest.raises(cg.InputError, match="all with dates or all without dates"):
-        series_of([one, made([0, 2])])
+    check_refused(
+        lambda: series_of([one, made([0, 2])]), "all with dates or all without dates"
+    )
 
 
 def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_together(
@@ -294,6 +290,7 @@ def snapshots(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_laws_go_to_a_file_and_come_back(snapshots, tmp_path, capsys):
     path = tmp_path / "laws.toml"
     assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0
@@ -349,17 +346,13 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ("[market]\n", "unknown key in the file 'market'"),
     ],
 )
-def test_a_file_of_laws_that_is_none_is_told(text, told, tmp_path):
-    path = tmp_path / "laws.toml"
-    path.write_text(text)
-    with pytest.raises(cg.InputError) as error:
-        cg.measured(path)
-    assert told in str(error.value)
+def test_a_file_of_laws_that_is_none_is_told(text, told, file):
+    path = file(text, "laws.toml")
+    check_refused(lambda: cg.measured(path), [told])
 
 
-def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
-    path = tmp_path / "laws.toml"
-    path.write_text(LAWS)
+def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(file):
+    path = file(LAWS, "laws.toml")
     with (
         naming_nothing(),
         pytest.raises(cg.InputError, match="opened only with --run-code"),
@@ -370,18 +363,19 @@ def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(tmp_path):
 # ---- the command ----
 
 
-def test_the_report_tells_shares_runs_gaps_and_correlations(tmp_path, capsys):
-    path = tmp_path / "zone.json"
-    path.write_text(trace([0, 0, 1, 1] * 100, 900))
-    assert main(["market", "report", str(path), "--format", "json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)["figures"]
+def test_the_report_tells_shares_runs_gaps_and_correlations(file, capsys):
+    path = file(trace([0, 0, 1, 1] * 100, 900), "zone.json")
+    [row] = json.loads(
+        output(capsys, "market", "report", str(path), "--format", "json")
+    )["figures"]
     assert (row["type"], row["snapshots"], row["gaps"]) == ("zone", 400, 0)
     assert (row["high_pct"], row["low_pct"]) == (50, 50)
     assert row["low_run_h"] == pytest.approx(0.5, rel=0.01)
     assert row["r_0.5h"] == pytest.approx(-1)
     assert row["low_pct_by_hour"] == [50.0] * 24
-    assert main(["market", "report", str(path)]) == 0
-    assert "share of Low stock by hour of day, %" in capsys.readouterr().out
+    assert "share of Low stock by hour of day, %" in output(
+        capsys, "market", "report", str(path)
+    )
     assert main(["market", "report", str(path), "--format", "csv"]) == 0
 
 

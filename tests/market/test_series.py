@@ -94,6 +94,7 @@ def test_what_is_wrong_is_one_line(file, text, told):
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here")
 def test_every_trace_of_the_folder_is_read():
     files = sorted(TRACES.rglob("*.json"))
@@ -118,9 +119,8 @@ def tracked(at, high=0, medium=0, low=0, price=2.5):
 # ---- formats ----
 
 
-def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(tmp_path):
-    path = tmp_path / "us-east-1a_v100_1.json"
-    path.write_text(trace([0, 3, 16, 16, 0]))
+def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(file):
+    path = file(trace([0, 3, 16, 16, 0]), "us-east-1a_v100_1.json")
     [own] = read_market(path)
     assert (own.gpu, own.status.tolist()) == ("us-east-1a_v100_1", [2, 1, 0, 0, 2])
     assert own.time_s.tolist() == [0, 600, 1200, 1800, 2400]
@@ -161,16 +161,16 @@ def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
     assert math.isnan(own.price_usd_per_h[3])
 
 
-def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
-    path = tmp_path / "market.csv"
-    path.write_text(
+def test_a_table_may_hold_several_types_by_name_or_number(file):
+    path = file(
         "time,type,status,price\n"
         "0,A,High,1.5\n"
         "0,B,4,\n"
         "600,A,low,\n"
         "600,B,0,2\n"
         "1200,A,,1\n"
-        "1200,B,1,2\n"
+        "1200,B,1,2\n",
+        "market.csv",
     )
     one, other = read_market(path)
     assert (one.gpu, one.status.tolist()) == ("A", [0, 2, -1])
@@ -252,9 +252,8 @@ def test_a_table_may_hold_several_types_by_name_or_number(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, tmp_path, capsys):
-    path = tmp_path / "x.csv"
-    path.write_text(text)
+def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, file, capsys):
+    path = file(text, "x.csv")
     assert check_refused(lambda: read_market(path), [told]).startswith(f"{path}: ")
     check_bad_input(outcome(capsys, "market", "report", path), [])
 

@@ -212,6 +212,7 @@ def test_every_command_of_the_ledger_names_a_paper_and_its_tables():
             assert args.action == "tables" and {*ids} <= {*catalogue.PAPERS[name].ids}
 
 
+@pytest.mark.slow
 def test_papers_without_long_runs_give_what_was_recorded():
     for paper in ("waiting", "dag"):
         assert [*ledger.entries([paper])] == [e for e in RECORDED if e.paper == paper]

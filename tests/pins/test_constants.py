@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.report import STARVED_S
 from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.decide.month import THESIS_MIX
@@ -38,8 +37,6 @@ from cgrsp_simpy.rental.policies.hybrid import (
     RH_QOS_WEIGHT,
     WAIT_WEIGHT,
 )
-from cgrsp_simpy.waiting.jobs import BurstyJobs
-from cgrsp_simpy.waiting.machines import Prices
 
 DEFAULTS = Path(__file__).with_name("constants.json")
 PLACES_ON_PAPER = ("plots", "app")
@@ -168,9 +165,12 @@ HGSP = {  # papers/hgsp.txt
     ),
 }
 WAITING = {  # papers/waiting-policies.txt
-    "prices, cents/h": ((Prices().on_demand, Prices().fixed), (9.6, 3.84)),
+    "prices, cents/h": (
+        (cg.waiting.Prices().on_demand, cg.waiting.Prices().fixed),
+        (9.6, 3.84),
+    ),
     "short jobs, s": (of(cg.waiting.POLICIES, "ljw")("short_s"), 180),
-    "jobs per second of the log": (BurstyJobs.rate_per_s, 0.4527),
+    "jobs per second of the log": (cg.waiting.BurstyJobs.rate_per_s, 0.4527),
 }
 CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
     "HPS": (
@@ -194,10 +194,13 @@ CLUSTER = {  # papers/cluster-schedulers.txt, notes.md
         ],
         [8, 0.8],
     ),
-    "kinds, Section IV.A": (Mix().kind_shares, (0.5, 0.3, 0.2)),
-    "widths, Section IV.A": (Mix().gpu_shares, (0.35, 0.25, 0.20, 0.15, 0.05)),
+    "kinds, Section IV.A": (cg.cluster.Mix().kind_shares, (0.5, 0.3, 0.2)),
+    "widths, Section IV.A": (
+        cg.cluster.Mix().gpu_shares,
+        (0.35, 0.25, 0.20, 0.15, 0.05),
+    ),
     "durations, Section IV.A": (
-        (Mix().limits_s, Mix().duration_shares),
+        (cg.cluster.Mix().limits_s, cg.cluster.Mix().duration_shares),
         ((1800, 7200, 28_800), (0.40, 0.35, 0.20, 0.05)),
     ),
     "starving, s, Section IV.C": (STARVED_S, 1800),

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from support import check_refused, frame_at
+from support import frame_at, refusals
 
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.plots import gantt, queue_length, slot_timeline
@@ -250,6 +250,7 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
     assert ax.get_ylabel() == "nodes"
 
 
+@pytest.mark.slow
 def test_a_box_is_filled_as_far_as_its_place_is_held():
     top, bottom = frame_at(mixed(), 20)
     heights = [
@@ -321,8 +322,9 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
     assert 5 < columns / rows < 7
 
 
-def test_what_only_a_run_of_rented_gpus_has_is_told():
-    check_refused(
+test_what_only_a_run_of_rented_gpus_has_is_told = refusals(
+    (
         lambda: gantt(mixed(), colour_by="class"),
         ["colour_by(='class') must be omitted unless a run is drawn"],
     )
+)

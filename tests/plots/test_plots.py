@@ -21,17 +21,15 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 from studies.function_models import bank
-from support import check_refused, drawn_with
+from support import drawn_with, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.analysis.statistics import Mean, mean, paired_difference
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
@@ -39,9 +37,7 @@ from cgrsp_simpy.plots.style import (
     COLUMNS_MM,
     COMPLEXITY,
     LOOKS,
-    MISSED,
     POLICY,
-    PROVISIONING,
     STYLE,
     colour_of,
     looks,
@@ -102,7 +98,7 @@ def study_of(values, half=0.5, seeds=30):
     """A study by structure. values: policy -> figure -> mean."""
     means = {
         policy: {
-            name: Mean(value, value - half, value + half, seeds)
+            name: cg.statistics.Mean(value, value - half, value + half, seeds)
             for name, value in row.items()
         }
         for policy, row in values.items()
@@ -179,30 +175,6 @@ def boxes(ax, colour):
     return sorted(found)
 
 
-def test_gantt_draws_each_provisioning_and_each_execution(run, ax):
-    assert plots.gantt(run, ax=ax) is ax
-    jobs = run.jobs
-    unit = 60.0 if "min" in ax.get_xlabel() else 3600.0
-    assert np.allclose(
-        boxes(ax, PROVISIONING),
-        sorted(zip(jobs["dispatch_s"] / unit, jobs["delay_s"] / unit, jobs["slot"])),
-    )
-    for level, colour in enumerate(COMPLEXITY, start=1):
-        part = jobs[jobs["complexity"] == level]
-        assert np.allclose(
-            boxes(ax, colour),
-            sorted(zip(part["start_s"] / unit, part["service_s"] / unit, part["slot"])),
-        )
-
-
-def test_gantt_marks_each_job_that_missed_its_deadline(ax):
-    plots.gantt(three_jobs(), ax=ax)
-    (lines,) = [each for each in ax.collections if isinstance(each, LineCollection)]
-    assert len(lines.get_segments()) == 2
-    assert to_hex(lines.get_edgecolor()[0]) == MISSED.lower()
-    assert [text.get_text() for text in ax.texts] == ["J0", "J1", "J2"]
-
-
 @pytest.mark.parametrize(
     ("colour_by", "told"),
     [
@@ -244,6 +216,7 @@ def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
     assert ax.get_ylabel() == "waiting jobs"
 
 
+@pytest.mark.slow
 def test_runs_of_one_policy_are_told_apart(ax):
     runs = [
         cg.simulate(cg.day("quiet"), policy, seed)
@@ -256,18 +229,6 @@ def test_runs_of_one_policy_are_told_apart(ax):
         "rh",
     ]
     assert len({line.get_color() for line in ax.lines}) == 3
-
-
-def test_slot_timeline_areas_are_the_slot_time_executing_provisioning_and_idle(run, ax):
-    plots.slot_timeline(run, ax=ax)
-    jobs, unit = run.jobs, 60.0 if "min" in ax.get_xlabel() else 3600.0
-    executing, provisioning, idle = (
-        area(each.get_paths()[0].vertices) * unit for each in ax.collections
-    )
-    assert executing == pytest.approx(jobs["service_s"].sum())
-    assert provisioning == pytest.approx(jobs["delay_s"].sum())
-    assert executing + provisioning == pytest.approx(sum(run.held_s))
-    assert executing + provisioning + idle == pytest.approx(5 * run.tally.end_s)
 
 
 def area(corners):
@@ -290,6 +251,7 @@ def test_slot_timeline_of_many_jobs_names_the_span_of_its_averages(ax):
     assert re.fullmatch(r"slots, mean over \d+ (s|min)", ax.get_ylabel())
 
 
+@pytest.mark.slow
 def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
     other = cg.simulate(cg.day("hectic", jobs=45), "spt")
     plots.wait_histogram([run, other], ax=ax)
@@ -316,6 +278,7 @@ def test_a_job_that_never_started_has_no_wait_in_the_histogram(ax):
     assert mean_min.get_xdata()[0] == pytest.approx(waits_s.mean() / 60)
 
 
+@pytest.mark.slow
 def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     plots.policy_bars(study, "wait_min", ax=ax)
     means = [row["wait_min"] for row in study.means().values()]
@@ -353,10 +316,12 @@ def paired_study():
         "cadr": 55 + shared,
     }
     differences = {
-        name: {"miss_pct": paired_difference(row, values["fifo"])}
+        name: {"miss_pct": cg.statistics.paired_difference(row, values["fifo"])}
         for name, row in values.items()
     }
-    means = {name: {"miss_pct": mean(row)} for name, row in values.items()}
+    means = {
+        name: {"miss_pct": cg.statistics.mean(row)} for name, row in values.items()
+    }
     del differences["fifo"]
     return SimpleNamespace(
         metrics=METRICS,
@@ -391,6 +356,7 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
     assert all(box.x1 <= ax.get_window_extent().x1 + 2 for box in shown)
 
 
+@pytest.mark.slow
 def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
     plots.sweep_lines(sweep, "wait_min", ax=ax, published={"cadr": {4: 9.0}})
     lines = {
@@ -457,6 +423,7 @@ def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
     assert corners[1:4] == [(7.0, 20.0), (7.5, 20.0), (7.5, 5.0)]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("replication", [0, 1])
 def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, ax):
     runs = [month.run(policy, replication) for policy in ("fifo", "rh")]
@@ -516,6 +483,7 @@ def test_every_function_is_among_them():
     assert {*DRAW, "animate", "styled"} == drawing
 
 
+@pytest.mark.quick_cases(3)
 @every_function
 def test_draws_on_the_axes_given_with_style_keywords(draw, ax):
     assert draw(ax=ax, alpha=0.25) is ax
@@ -525,6 +493,7 @@ def test_draws_on_the_axes_given_with_style_keywords(draw, ax):
     }
 
 
+@pytest.mark.quick_cases(3)
 @every_function
 def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
     drawn = draw()
@@ -533,6 +502,7 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
     assert drawn.figure.get_size_inches()[0] == pytest.approx(6.3)
 
 
+@pytest.mark.quick_cases(1)
 @every_function
 @pytest.mark.parametrize(
     "style",
@@ -549,6 +519,7 @@ def test_changes_no_setting(draw, style):
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.quick_cases(1)
 @every_function
 @pytest.mark.parametrize(
     "style",
@@ -608,6 +579,7 @@ def test_style_keywords_have_their_short_names_as_well(ax):
     assert ax.collections[0].get_linewidth() == [7]
 
 
+@pytest.mark.slow
 def test_draws_and_saves_without_a_display(tmp_path):
     code = """
 import cgrsp_simpy as cg
@@ -632,6 +604,7 @@ print("matplotlib.pyplot" in sys.modules)
     assert (tmp_path / "gantt.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_path):
     path, contents = tmp_path / f"a.{suffix}", set()
@@ -648,110 +621,101 @@ def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_pa
     assert len(contents) == 1
 
 
-@pytest.mark.parametrize(
-    ("draw", "message"),
-    [
+test_wrong_arguments_are_told = refusals(
+    (
+        lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
+        "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
+    ),
+    (
+        lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
+        "unknown published policy 'edf'",
+    ),
+    (
+        lambda: plots.policy_bars(
+            paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
+        ),
+        "published",
+    ),
+    (
+        lambda: plots.policy_bars(
+            study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
+        ),
+        "at least two",
+    ),
+    (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
+    (
+        lambda: plots.sweep_lines(two_parameters(), "miss_pct"),
+        "over(=None) must be one of the parameters that vary: slots, clock",
+    ),
+    (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
+    (
+        lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
+        "unknown published policy 'edf'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
+        "unknown metric 'wait'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
+        "unknown parameter 'slot'; did you mean 'slots'",
+    ),
+    (
+        lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
+        "unknown published policy 'rh'",
+    ),
+    (
+        lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
+        "sweep(=[]) must be a sweep over at least one parameter",
+    ),
+    (
+        lambda: plots.sweep_lines([], "miss_pct"),
+        "sweep(=[]) must be a sweep over at least one",
+    ),
+    (
+        lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
+        "must be a sweep, such as cg.sweep",
+    ),
+    (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
+    (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
+    (lambda: plots.daily([*MONTH, MONTH[0]]), "each with a different policy"),
+    (
+        lambda: plots.gantt(three_jobs(), colour_by="colour"),
+        "unknown colour_by 'colour'",
+    ),
+    (
+        lambda: plots.gantt(three_jobs(), jobs=1),
+        "jobs(=1) must be ids of the run's 3 jobs",
+    ),
+    (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
+    (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
+    *(
         (
-            lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
-            "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
-        ),
+            partial(draw, study_of(MADE_UP)),
+            "must be a run, such as study.run(policy, seed)",
+        )
+        for draw in (
+            plots.gantt,
+            partial(plots.gantt, colour_by="class"),
+            plots.queue_length,
+            plots.slot_timeline,
+            plots.wait_histogram,
+            plots.animate,
+        )
+    ),
+    *(
         (
-            lambda: plots.policy_bars(
-                study_of(MADE_UP), "miss_pct", published={"edf": 1}
-            ),
-            "unknown published policy 'edf'",
-        ),
-        (
-            lambda: plots.policy_bars(
-                paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
-            ),
-            "published",
-        ),
-        (
-            lambda: plots.policy_bars(
-                study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
-            ),
-            "at least two",
-        ),
-        (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
-        (
-            lambda: plots.sweep_lines(two_parameters(), "miss_pct"),
-            "over(=None) must be one of the parameters that vary: slots, clock",
-        ),
-        (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
-        (
-            lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
-            "unknown published policy 'edf'",
-        ),
-        (
-            lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
-            "unknown metric 'wait'",
-        ),
-        (
-            lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
-            "unknown parameter 'slot'; did you mean 'slots'",
-        ),
-        (
-            lambda: plots.sweep_lines(
-                sweep_of(["fifo"]), "miss_pct", published={"rh": {}}
-            ),
-            "unknown published policy 'rh'",
-        ),
-        (
-            lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
-            "sweep(=[]) must be a sweep over at least one parameter",
-        ),
-        (
-            lambda: plots.sweep_lines([], "miss_pct"),
-            "sweep(=[]) must be a sweep over at least one",
-        ),
-        (
-            lambda: plots.sweep_lines(three_jobs(), "miss_pct"),
-            "must be a sweep, such as cg.sweep",
-        ),
-        (lambda: plots.daily(study_of(MADE_UP)), "must be runs of a month, such as"),
-        (lambda: plots.daily(MONTH, "kind"), "unknown metric 'kind'"),
-        (lambda: plots.daily([*MONTH, MONTH[0]]), "each with a different policy"),
-        (
-            lambda: plots.gantt(three_jobs(), colour_by="colour"),
-            "unknown colour_by 'colour'",
-        ),
-        (
-            lambda: plots.gantt(three_jobs(), jobs=1),
-            "jobs(=1) must be ids of the run's 3 jobs",
-        ),
-        (lambda: plots.queue_length([]), "runs(=[]) must be at least one run"),
-        (lambda: plots.wait_histogram([]), "runs(=[]) must be at least one run"),
-        *(
-            (
-                partial(draw, study_of(MADE_UP)),
-                "must be a run, such as study.run(policy, seed)",
-            )
-            for draw in (
-                plots.gantt,
-                partial(plots.gantt, colour_by="class"),
-                plots.queue_length,
-                plots.slot_timeline,
-                plots.wait_histogram,
-                plots.animate,
-            )
-        ),
-        *(
-            (
-                lambda draw=draw: draw(three_jobs(), "miss_pct"),
-                "must be a study, such as",
-            )
-            for draw in (plots.pareto, plots.policy_bars)
-        ),
-        (lambda: plots.styled("poster"), "unknown style 'poster'"),
-        (
-            lambda: plots.styled(9),
-            "style(=9) must be a name or a mapping of matplotlib settings",
-        ),
-    ],
+            lambda draw=draw: draw(three_jobs(), "miss_pct"),
+            "must be a study, such as",
+        )
+        for draw in (plots.pareto, plots.policy_bars)
+    ),
+    (lambda: plots.styled("poster"), "unknown style 'poster'"),
+    (
+        lambda: plots.styled(9),
+        "style(=9) must be a name or a mapping of matplotlib settings",
+    ),
 )
-def test_wrong_arguments_are_told(draw, message):
-    check_refused(lambda: draw(), [message])
 
 
 # ---- What is rare, and must draw as well ----
@@ -763,6 +727,7 @@ def drawn(ax):
     return [text.get_text() for text in ax.texts if text.get_visible()]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
 )
@@ -781,6 +746,7 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
     assert {each.get_linewidth()[0] for each in ax.collections[:-1]} == {0}
 
 
+@pytest.mark.slow
 def test_a_hundred_slots_are_not_all_named(ax):
     plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
     assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
@@ -788,12 +754,14 @@ def test_a_hundred_slots_are_not_all_named(ax):
     ]
 
 
+@pytest.mark.slow
 def test_numbers_of_jobs_are_shown_where_they_fit(ax):
     run = cg.simulate(cg.day("quiet", jobs=50), "fifo")
     assert drawn(plots.gantt(three_jobs())) == ["J0", "J1", "J2"]
     assert drawn(plots.gantt(run, ax=ax)) == []  # 50 jobs of a minute over a day
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.0, 100.0])
 def test_no_misses_and_all_jobs_missed(value):
     both = {
@@ -809,6 +777,7 @@ def test_no_misses_and_all_jobs_missed(value):
         assert sorted(drawn(ax)) == ["fifo", "rh"]
 
 
+@pytest.mark.slow
 def test_one_seed_has_no_intervals():
     study = cg.compare(cg.day("quiet"), ["fifo", "rh"], [0])
     for ax in (
@@ -820,6 +789,7 @@ def test_one_seed_has_no_intervals():
         assert title == "quiet: 1 seed"
 
 
+@pytest.mark.slow
 def test_failed_runs_leave_gaps():
     study = cg.compare(cg.day("hectic", jobs=40), ["fifo", broken], range(2))
     assert len(study.failures) == 2
@@ -854,6 +824,7 @@ def test_labels_are_spread_apart_and_keep_their_order(seed):
     assert placed.max() <= 10.0 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("share", [1.0, 0.02])
 def test_names_of_points_do_not_overlap(seed, share, ax):
@@ -877,6 +848,7 @@ def test_names_of_points_do_not_overlap(seed, share, ax):
     )
 
 
+@pytest.mark.slow
 def test_a_title_is_no_wider_than_a_narrow_panel():
     ax = plots.pareto(study_of(MADE_UP), ax=new_axes(2.6, 2.2))
     drawn(ax)
@@ -924,6 +896,7 @@ def test_policies_of_one_name_in_one_figure_differ():
 # ---- cgrsp run --show ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "begin"),
     [
@@ -935,8 +908,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
     path = tmp_path / name
     caplog.set_level("INFO")
-    assert main(["run", "quiet", "--show", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("quiet, fifo, seed 0\n")
+    assert output(capsys, "run", "quiet", "--show", str(path)).startswith(
+        "quiet, fifo, seed 0\n"
+    )
     written = path.read_bytes()
     assert written.startswith(begin)
     main(["run", "quiet", "--show", str(path)])
@@ -967,6 +941,7 @@ def save(name, path):
         ax.figure.savefig(path, dpi=60)
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", PICTURES)
 def test_picture_is_as_before(name, tmp_path):
     version, same = drawn_with(BASELINE / f"{name}.png")

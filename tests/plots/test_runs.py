@@ -3,7 +3,7 @@
 import pytest
 from studies.function_models import bank
 from studies.test_warm_up import settling
-from support import check_refused
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
@@ -51,11 +51,10 @@ def test_welchs_plot_marks_the_suggested_warm_up():
     assert f"{warm_up.time:g}" in labels(ax)[2]
 
 
-def test_other_runs_and_names_are_refused():
-    check_refused(
+test_other_runs_and_names_are_refused = refusals(
+    (
         lambda: plots.monitor(cg.simulate(cg.day("quiet"), "fifo"), "slot 0"),
         ["a run of a function"],
-    )
-    check_refused(
-        lambda: plots.monitor(cg.simulate(bank), "disk"), ["did you mean 'desk'"]
-    )
+    ),
+    (lambda: plots.monitor(cg.simulate(bank), "disk"), ["did you mean 'desk'"]),
+)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import CLOCKS
@@ -115,12 +116,6 @@ def test_all_instances_of_a_type_are_taken_and_no_others():
         slots=(GPU, OTHER, GPU),
     )
     assert taken(scenario) == [(80, (0,)), (80, (2,))]
-
-
-def test_a_warm_instance_is_taken_from_nobody():
-    series = recorded((0, 150, 1000), (HIGH, LOW, HIGH), DAY_S)
-    run = cg.simulate(on_spot([0], series, warm_s=300), "fifo")
-    assert phases(run)[-1] == (0, "idle-warm", 110, 150)
 
 
 def test_a_series_that_is_shorter_than_the_run_begins_anew():
@@ -261,35 +256,29 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
 # ---- ways in ----
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
+test_what_cannot_be_is_one_line = refusals(
+    (
+        lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
         (
-            lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
-            (
-                r"taken_when_low\(='RTX 3090'\) must be omitted if the stock of a"
-                r" type does not"
-            ),
+            r"taken_when_low\(='RTX 3090'\) must be omitted if the stock of a"
+            r" type does not"
         ),
-        (lambda: cg.Terms(taken_when_low="yes"), "true or false"),
-        (  # 99 s in stock at a stretch, for jobs of 100 s
-            lambda: on_spot([0], recorded((0, 99), (HIGH, LOW), 500.0)),
-            (
-                r"longest seconds without Low stock of G\(=99.0\) must be at least 300,"
-                r" because a job needs 100 s"
-            ),
+    ),
+    (lambda: cg.Terms(taken_when_low="yes"), "true or false"),
+    (  # 99 s in stock at a stretch, for jobs of 100 s
+        lambda: on_spot([0], recorded((0, 99), (HIGH, LOW), 500.0)),
+        (
+            r"longest seconds without Low stock of G\(=99.0\) must be at least 300,"
+            r" because a job needs 100 s"
+        ),
+    ),
+    (
+        lambda: subject_of(cg.day("quiet", persistence_s=5.0)).varied(
+            taken_when_low=True
         ),
         (
-            lambda: subject_of(cg.day("quiet", persistence_s=5.0)).varied(
-                taken_when_low=True
-            ),
-            (
-                r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, because a"
-                r" job needs 100.9 s"
-            ),
+            r"persistence_s of RTX 3090\(=5.0\) must be at least 10.09, because a"
+            r" job needs 100.9 s"
         ),
-    ],
+    ),
 )
-def test_what_cannot_be_is_one_line(make, words):
-    with pytest.raises(cg.InputError, match=words):
-        make()

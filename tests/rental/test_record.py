@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import csv_rows, utilisation
+from support import csv_rows, output, refusals, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.record import Totals
 
 
@@ -109,14 +108,15 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
     assert timeline.end_s == run.tally.end_s
 
 
-def test_without_records_there_are_no_claims():
-    with pytest.raises(cg.InputError, match="has no records"):
-        _ = cg.simulate(gangs(0), "fifo", records=False).claims
+test_without_records_there_are_no_claims = refusals(
+    (lambda: cg.simulate(gangs(0), "fifo", records=False).claims, "has no records")
+)
 
 
 def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
-    assert main(["run", "rental", f"trace={wide!s}", "--format", "csv"]) == 0
-    [row] = csv_rows(capsys.readouterr().out)
+    [row] = csv_rows(
+        output(capsys, "run", "rental", f"trace={wide!s}", "--format", "csv")
+    )
     assert (row["slot"], row["slots"]) == ("0", "0 1 2 3")
     run = cg.simulate(gangs(1), "fifo")
     run.to_csv(tmp_path / "jobs.csv")

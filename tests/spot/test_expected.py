@@ -13,7 +13,6 @@ from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
 from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
-from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
 
 # ---- the fitted law ----
@@ -69,8 +68,10 @@ def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
     does not.
     """
     quick, slow = TwoState(10.0, 0.1, 60), TwoState(1.0, 400.0, 60)
-    cheap = cg.simulate(Scenario(quick, 8.0, 12.0), "expected-cost", 1).summary()
-    dear = cg.simulate(Scenario(slow, 8.0, 12.0), "expected-cost", 2).summary()
+    cheap = cg.simulate(
+        cg.spot.Scenario(quick, 8.0, 12.0), "expected-cost", 1
+    ).summary()
+    dear = cg.simulate(cg.spot.Scenario(slow, 8.0, 12.0), "expected-cost", 2).summary()
     assert cheap["on_demand_h"] == 0
     assert dear["spot_h"] == 0
     assert dear["cost_pct"] == pytest.approx(100)
@@ -91,7 +92,7 @@ def test_the_law_is_fitted_to_what_the_run_has_seen_too():
         if view.on is None:
             yield view.job, view.on_demand
 
-    run = subject_of(Scenario(trace, 30.0, 40.0)).run(watching, 3)
+    run = subject_of(cg.spot.Scenario(trace, 30.0, 40.0)).run(watching, 3)
     first = run.plan.market.zones[0].history.steps
     assert len(known) > 5
     for now_s, series in known:
@@ -115,12 +116,12 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
             )
             for n in (0, 1)
         ]
-        job = Scenario(hours=8.0, deadline=12.0).job
+        job = cg.spot.Scenario(hours=8.0, deadline=12.0).job
         drawn = [(0.0, job, Market(job, tuple(zones)))]
-        run = subject_of(Scenario(zones=2)).run("expected-cost", drawn=drawn)
+        run = subject_of(cg.spot.Scenario(zones=2)).run("expected-cost", drawn=drawn)
         assert run.summary()["spot_usd"] == pytest.approx(0.9 * 8.1)
         one = replace(zones[dear], prices=(Price(0.0, 3.0),))
-        alone = subject_of(Scenario(zones=1)).run(
+        alone = subject_of(cg.spot.Scenario(zones=1)).run(
             "expected-cost", drawn=[(0.0, job, Market(job, (one,)))]
         )
         assert alone.summary()["cost_usd"] <= 3.06 * 8.1
@@ -153,7 +154,7 @@ def test_where_storage_is_dear_it_does_not_go_back_and_forth():
     job = Job(0, 1171.0, 2407.0, 589.0, 1.0, 1.01)
     stored = Checkpoints(size_gb=10.0, storage_usd_per_gb_month=50.0)
     market = Market(job, zones, stored)
-    place = Scenario(zones=2)
+    place = cg.spot.Scenario(zones=2)
     made = subject_of(place).simulation(
         subject_of(place).make_policy("expected-cost"), 0, drawn=[(0.0, job, market)]
     )

@@ -7,17 +7,15 @@ import math
 
 import pytest
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
-from support import check_refused, output
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
-from cgrsp_simpy.market.zones import Traces, TwoState, read_traces
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.spot.policies import COMPARED
-from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
 
-SMALL = Scenario(hours=8.0, deadline=10.0)
+SMALL = cg.spot.Scenario(hours=8.0, deadline=10.0)
 
 
 def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
@@ -85,6 +83,7 @@ def test_a_run_has_one_row_with_terms_times_and_figures():
     assert row["cost_usd"] == run.summary()["cost_usd"]
 
 
+@pytest.mark.slow
 def test_the_optimum_saves_all_that_can_be_saved():
     study = cg.compare(SMALL, COMPARED, range(4))
     some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]
@@ -108,71 +107,68 @@ def test_a_sweep_varies_the_market_too():
         5.0,
     ]
     assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
-    with pytest.raises(cg.InputError, match="did you mean 'up_h'"):
-        subject_of(SMALL).varied(up=3.0)
+    check_refused(lambda: subject_of(SMALL).varied(up=3.0), "did you mean 'up_h'")
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (lambda: Scenario(hours=0), "hours(=0) must be a number > 0"),
-        (lambda: Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
-        (lambda: Scenario(overhead=1e-300), "at least one, in hours"),
-        (
-            lambda: Scenario(overhead=0.1234567),
-            "overhead(=0.1234567) must be a whole number of sec",
-        ),
-        (
-            lambda: Scenario(deadline=48.0),
-            "deadline(=48.0) must be at least hours + overhead",
-        ),
-        (
-            lambda: Scenario(spot_usd_per_h=-1.0),
-            "spot_usd_per_h(=-1.0) must be a number > 0",
-        ),
-        (
-            lambda: Scenario(spot_usd_per_h=4.0),
-            "on_demand_usd_per_h(=3.06) must be a number > 4",
-        ),
-        (lambda: Scenario("trace.json"), "source(='trace.json') must be"),
-        (lambda: Scenario(zones=51), "zones(=51) must be at most 50"),
-        (
-            lambda: Scenario(checkpoints=3),
-            "checkpoints(=3) must be of type Checkpoints",
-        ),
-        (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
-        (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
-        (lambda: Checkpoints(notice_s=30), "notice_s requires checkpoint_s"),
-        (
-            lambda: Checkpoints(transfer_usd_per_gb=1),
-            "transfer_usd_per_gb requires size_gb",
-        ),
-        (
-            lambda: Series.of("h", 60, [1, 0], [1.0]),
-            "number of prices(=1) must be 2, one per",
-        ),
-        (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
-        (lambda: Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
-        (lambda: Scenario(Traces((HISTORY,)), zones=2), "zones(=2) must be at most 1"),
-        (lambda: Traces(()), "series(=()) must be a list of at least one Series"),
-        (
-            lambda: Traces((HISTORY,), 0.5, "x"),
-            "on_demand(='x') must be of type Series",
-        ),
-        (lambda: Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
-        (
-            lambda: Traces((HISTORY,), 1.0),
-            "history(=1.0) must be a share that leaves some",
-        ),
-        (lambda: TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
-        (
-            lambda: subject_of(Scenario()).make_policy("time-sliced:slices=0"),
-            "slices(=0) must be a whole number >= 1",
-        ),
-    ],
+test_what_is_not_allowed_is_one_line = refusals(
+    (lambda: cg.spot.Scenario(hours=0), "hours(=0) must be a number > 0"),
+    (lambda: cg.spot.Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
+    (lambda: cg.spot.Scenario(overhead=1e-300), "at least one, in hours"),
+    (
+        lambda: cg.spot.Scenario(overhead=0.1234567),
+        "overhead(=0.1234567) must be a whole number of sec",
+    ),
+    (
+        lambda: cg.spot.Scenario(deadline=48.0),
+        "deadline(=48.0) must be at least hours + overhead",
+    ),
+    (
+        lambda: cg.spot.Scenario(spot_usd_per_h=-1.0),
+        "spot_usd_per_h(=-1.0) must be a number > 0",
+    ),
+    (
+        lambda: cg.spot.Scenario(spot_usd_per_h=4.0),
+        "on_demand_usd_per_h(=3.06) must be a number > 4",
+    ),
+    (lambda: cg.spot.Scenario("trace.json"), "source(='trace.json') must be"),
+    (lambda: cg.spot.Scenario(zones=51), "zones(=51) must be at most 50"),
+    (
+        lambda: cg.spot.Scenario(checkpoints=3),
+        "checkpoints(=3) must be of type Checkpoints",
+    ),
+    (lambda: Checkpoints(write_s=-1), "write_s(=-1) must be a number >= 0"),
+    (lambda: Checkpoints(write_s=0.5), "write_s(=0.5) must be whole seconds"),
+    (lambda: Checkpoints(notice_s=30), "notice_s requires checkpoint_s"),
+    (
+        lambda: Checkpoints(transfer_usd_per_gb=1),
+        "transfer_usd_per_gb requires size_gb",
+    ),
+    (
+        lambda: Series.of("h", 60, [1, 0], [1.0]),
+        "number of prices(=1) must be 2, one per",
+    ),
+    (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
+    (lambda: cg.spot.Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
+    (
+        lambda: cg.spot.Scenario(cg.spot.Traces((HISTORY,)), zones=2),
+        "zones(=2) must be at most 1",
+    ),
+    (lambda: cg.spot.Traces(()), "series(=()) must be a list of at least one Series"),
+    (
+        lambda: cg.spot.Traces((HISTORY,), 0.5, "x"),
+        "on_demand(='x') must be of type Series",
+    ),
+    (lambda: cg.spot.Traces((HISTORY,), 0), "history(=0) must be a number > 0"),
+    (
+        lambda: cg.spot.Traces((HISTORY,), 1.0),
+        "history(=1.0) must be a share that leaves some",
+    ),
+    (lambda: cg.spot.TwoState(up_h=0.01), "up_h(=0.01) must be a number >= 0.0833"),
+    (
+        lambda: subject_of(cg.spot.Scenario()).make_policy("time-sliced:slices=0"),
+        "slices(=0) must be a whole number >= 1",
+    ),
 )
-def test_what_is_not_allowed_is_one_line(make, told):
-    check_refused(make, [told])
 
 
 # ---- the commands ----
@@ -200,7 +196,9 @@ def test_files_of_zones_on_the_command_line(files, capsys):
     line += ["--policies", "greedy,optimum"]
     found = by_policy(output(capsys, *line))
     study = cg.compare(
-        Scenario(read_traces(files), 6.0, 8.0), ["greedy", "optimum"], range(3)
+        cg.spot.Scenario(cg.spot.read_traces(files), 6.0, 8.0),
+        ["greedy", "optimum"],
+        range(3),
     )
     assert (
         found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
@@ -216,10 +214,10 @@ def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
         " --seeds 2 --policies greedy --format json"
     )
     found = by_policy(output(capsys, *line.split()))["greedy"]
-    trace = read_traces(files[:1], on_demand=files[1])
+    trace = cg.spot.read_traces(files[:1], on_demand=files[1])
     saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
     study = cg.compare(
-        Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2)
+        cg.spot.Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2)
     )
     assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))

@@ -1,7 +1,7 @@
 """Views and allowed answers of a policy of a job on spot instances."""
 
-import pytest
 from spot.cases import DOWN_UP_DOWN, carried_out, zone
+from support import refusals
 
 import cgrsp_simpy as cg
 
@@ -26,31 +26,32 @@ def test_a_view_tells_nothing_of_what_is_to_come():
     assert on[2] == (1, False, (0,))
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (0, "zone 0, where there is no spot instance now"),
-        (5, "5, which is neither"),
-        ("spot", "'spot', which is neither"),
-        (None, "no instance; that would not move the job"),
-    ],
+test_an_answer_that_cannot_be_carried_out_is_an_error = refusals(
+    (0, "zone 0, where there is no spot instance now"),
+    (5, "5, which is neither"),
+    ("spot", "'spot', which is neither"),
+    (None, "no instance; that would not move the job"),
+    call=lambda answer: carried_out(lambda view: [(view.job, answer)], [DOWN_UP_DOWN]),
+    error=cg.PolicyError,
 )
-def test_an_answer_that_cannot_be_carried_out_is_an_error(answer, told):
-    with pytest.raises(cg.PolicyError, match=told):
-        carried_out(lambda view: [(view.job, answer)], [DOWN_UP_DOWN])
 
 
-def test_to_and_fro_within_an_instant_is_an_error():
-    with pytest.raises(cg.PolicyError, match="second move at the same time"):
-        carried_out(
+test_to_and_fro_within_an_instant_is_an_error = refusals(
+    (
+        lambda: carried_out(
             lambda view: [(view.job, view.on_demand if view.on is None else None)],
             [DOWN_UP_DOWN],
-        )
+        ),
+        "second move at the same time",
+    ),
+    error=cg.PolicyError,
+)
 
 
-def test_a_policy_that_never_moves_the_job_is_an_error():
-    with pytest.raises(cg.PolicyError, match="1 jobs waiting"):
-        carried_out(lambda view: [], [DOWN_UP_DOWN])
+test_a_policy_that_never_moves_the_job_is_an_error = refusals(
+    (lambda: carried_out(lambda view: [], [DOWN_UP_DOWN]), "1 jobs waiting"),
+    error=cg.PolicyError,
+)
 
 
 def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():

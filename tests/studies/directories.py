@@ -1,6 +1,6 @@
 """A comparison in a results directory, its files, and how it is refused."""
 
-import pytest
+from support import check_refused
 
 import cgrsp_simpy as cg
 
@@ -15,12 +15,7 @@ def compared(
 
 def refused(study, *words):
     """The study is refused with one line that holds the words."""
-    with pytest.raises(cg.InputError) as caught:
-        study()
-    line = str(caught.value)
-    assert "\n" not in line
-    assert not [word for word in words if word not in line], line
-    return line
+    return check_refused(study, words)
 
 
 def files(folder):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import simpy
 from studies.function_models import bank, short_bank
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.function import FunctionModel
@@ -90,6 +90,7 @@ def test_without_a_declaration_all_figures_are_tested():
     )
 
 
+@pytest.mark.slow
 def test_precision_and_selection_take_any_figure():
     study = cg.compare(bank, precision={"desk_utilisation_pct": 0.05}, seeds=range(3))
     mean = study.means()["bank"]["desk_utilisation_pct"]
@@ -137,6 +138,7 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_a_result():
     alternatives = [{"tellers": 2}, {"rule": max}]
     here = cg.compare(bank, alternatives, seeds=range(3))
@@ -396,40 +398,35 @@ def misspelt(env):
     env.run(1)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda: cg.sweep(bank, {"teller": [2]}), "did you mean 'tellers'"),
-        (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
-        (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
-        (lambda: cg.compare(bank, [yields]), "must not yield itself"),
-        (lambda: cg.model(figures=["wait"]), "a mapping from names to cg.Metric"),
-        (lambda: cg.model(figures={"wait": "s"}), "a mapping from names to cg.Metric"),
-        (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
-        (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
-        (
-            lambda: cg.compare(bank, [cg.model(unit_s=60)(lambda env: None)]),
-            "unit_s of <lambda>(=60) must be 1",
-        ),
-        (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
-        (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
-        (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
-        (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),
-        (
-            lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
-            "unknown figure 'y'",
-        ),
-        (lambda: cg.simulate(bank, listener=print), "bank is a function"),
-        (lambda: cg.simulate(bank, records=False).series("desk", "queue"), "records"),
-        (lambda: cg.simulate(bank).series("disk", "queue"), "did you mean 'desk'"),
-        (lambda: cg.simulate(bank).series("desk", "level"), "unknown series of desk"),
-        (lambda: cg.compare(yields), "a function with @cg.model"),
-        (lambda: cg.model(max), "must be a function"),
-        (lambda: cg.model(unit_s=0), "unit_s"),
-    ],
+test_wrong_use_of_a_model_is_refused = refusals(
+    (lambda: cg.sweep(bank, {"teller": [2]}), "did you mean 'tellers'"),
+    (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
+    (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),
+    (lambda: cg.compare(bank, [yields]), "must not yield itself"),
+    (lambda: cg.model(figures=["wait"]), "a mapping from names to cg.Metric"),
+    (lambda: cg.model(figures={"wait": "s"}), "a mapping from names to cg.Metric"),
+    (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
+    (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
+    (
+        lambda: cg.compare(bank, [cg.model(unit_s=60)(lambda env: None)]),
+        "unit_s of <lambda>(=60) must be 1",
+    ),
+    (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
+    (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
+    (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
+    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),
+    (
+        lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
+        "unknown figure 'y'",
+    ),
+    (lambda: cg.simulate(bank, listener=print), "bank is a function"),
+    (lambda: cg.simulate(bank, records=False).series("desk", "queue"), "records"),
+    (lambda: cg.simulate(bank).series("disk", "queue"), "did you mean 'desk'"),
+    (lambda: cg.simulate(bank).series("desk", "level"), "unknown series of desk"),
+    (lambda: cg.compare(yields), "a function with @cg.model"),
+    (lambda: cg.model(max), "must be a function"),
+    (lambda: cg.model(unit_s=0), "unit_s"),
 )
-def test_wrong_use_of_a_model_is_refused(wrong, message):
-    check_refused(wrong, [message])
 
 
 def test_a_model_without_draws_is_not_random():

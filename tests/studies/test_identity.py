@@ -18,9 +18,6 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock, Market, Status
-from cgrsp_simpy.rental.job import Service
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
 
 # ---- users' code ----
@@ -176,6 +173,7 @@ MORE = (
 QUICK = ("a name", "within", "a closure", "an object", "cached")
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -343,6 +341,7 @@ def named(policy):
     return policy
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("policy", TOLD.values(), ids=TOLD)
 def test_policies_of_every_kind_are_distinguished(policy, tmp_path, same_study):
     def study(number):
@@ -408,21 +407,21 @@ class Late(PoissonWorkload):
         ]
 
 
-class Slow(Service):
+class Slow(cg.Service):
     def factors(self, generator, complexity):
         return [60 * factor for factor in super().factors(generator, complexity)]
 
 
-class Scarce(Market):
+class Scarce(cg.Market):
     def provisioning_s(self, status, uniform):
         return 7200.0
 
 
-class Dear(GpuType):
+class Dear(cg.GpuType):
     pass
 
 
-class Early(Clock):
+class Early(cg.Clock):
     def multiplier(self, time_s):
         return 0.1
 
@@ -445,7 +444,9 @@ OWN_PARTS = {
     ),
     "service": replace(quiet, service=Slow()),
     "market": replace(quiet, market=Scarce()),
-    "market.clock": replace(quiet, market=Market(part_of(Early, quiet.market.clock))),
+    "market.clock": replace(
+        quiet, market=cg.Market(part_of(Early, quiet.market.clock))
+    ),
     "slots[2]": replace(
         quiet, slots=(*quiet.slots[:2], part_of(Dear, quiet.slots[2]), *quiet.slots[3:])
     ),
@@ -455,6 +456,7 @@ OWN_PARTS = {
 }
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("part", OWN_PARTS)
 def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(
     part, tmp_path, runs
@@ -492,7 +494,7 @@ class Colour(Enum):
 
 def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
     own = OWN_PARTS["market.clock"].market
-    assert users_part((1, Status.HIGH, Market())) is None
+    assert users_part((1, cg.Status.HIGH, cg.Market())) is None
     assert users_part((1, own)) is own.clock
     assert users_part((1, Colour.RED)) is Colour.RED
     assert users_part(((1, own), Colour.RED)) is own.clock

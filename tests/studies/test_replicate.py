@@ -37,8 +37,9 @@ def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
         [row for row in study.rows if row["policy"] != policy.__name__],
         cg.compare(quiet, ["fifo", "spt"], range(2)).rows,
     )
-    with pytest.raises(cg.PolicyError, match="raised SystemExit"):
-        cg.simulate(quiet, policy)
+    check_refused(
+        lambda: cg.simulate(quiet, policy), "raised SystemExit", cg.PolicyError
+    )
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +147,7 @@ def test_a_command_with_failures_ends_with_status_1(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
     (tmp_path / "my_rules.py").write_text(RULES)
@@ -296,8 +298,7 @@ def test_the_run_behind_a_row_is_the_same_to_the_bit(policy):
 
 
 def test_the_run_behind_a_failed_row_fails_again(failed):
-    with pytest.raises(cg.PolicyError, match="no"):
-        failed.run("rule", 4)
+    check_refused(lambda: failed.run("rule", 4), "no", cg.PolicyError)
     check_refused(
         lambda: failed.run("rul", 4), ["unknown policy 'rul'; did you mean 'rule'"]
     )

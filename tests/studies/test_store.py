@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from studies.directories import compared, files, refused
-from support import CGRSP, process
+from support import CGRSP, output, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -81,6 +81,7 @@ def times(folder):
 # ---- what is in it ----
 
 
+@pytest.mark.quick_cases(2)
 @each_study
 def test_the_files_of_a_study(study, tmp_path):
     found = study(tmp_path / "results")
@@ -152,6 +153,7 @@ def test_outcomes_come_back_as_they_were(tmp_path):
     ]
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "line",
     [
@@ -163,23 +165,21 @@ def test_outcomes_come_back_as_they_were(tmp_path):
 def test_each_command_keeps_and_resumes(line, tmp_path, capsys, caplog, runs):
     caplog.set_level("INFO")
     argv = [*line.split(), "--out", str(tmp_path / "results")]
-    assert main(argv) == 0
-    first, kept, done = capsys.readouterr().out, files(tmp_path / "results"), len(runs)
+    first, kept, done = output(capsys, *argv), files(tmp_path / "results"), len(runs)
     assert {"rows.csv", "summary.json"} <= set(kept)
     assert caplog.messages == [f"results are in {tmp_path / 'results'}"]
-    assert main(argv) == 0
-    assert (capsys.readouterr().out, files(tmp_path / "results"), len(runs)) == (
+    assert (output(capsys, *argv), files(tmp_path / "results"), len(runs)) == (
         first,
         kept,
         done,
     )
-    assert main(line.split()) == 0
-    assert capsys.readouterr().out == first
+    assert output(capsys, *line.split()) == first
 
 
 # ---- resuming ----
 
 
+@pytest.mark.quick_cases(1)
 @each_study
 def test_only_what_is_missing_is_run_again(study, tmp_path, runs):
     study(tmp_path)
@@ -297,6 +297,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(("study", "other", "words"), OTHERS)
 def test_another_study_is_refused_by_the_field_in_which_it_differs(
     study, other, words, tmp_path
@@ -323,9 +324,8 @@ def test_another_study_is_refused_by_the_field_in_which_it_differs(
         "submit_s,service_s,gpus\n0,5,2\n10,6,1\n",  # wider jobs
     ],
 )
-def test_a_changed_log_is_refused(tmp_path, changed):
-    log = tmp_path / "log.csv"
-    log.write_text("submit_s,service_s\n0,5\n10,6\n")
+def test_a_changed_log_is_refused(tmp_path, file, changed):
+    log = file("submit_s,service_s\n0,5\n10,6\n", "log.csv")
     compared(tmp_path / "results", cg.trace(log))
     log.write_text(changed)
     refused(
@@ -385,6 +385,7 @@ DAMAGE = [  # a file, its content, and what the line says
 ]
 
 
+@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize(("name", "text", "words"), DAMAGE)
 def test_a_damaged_file_is_one_line(name, text, words, tmp_path):
     compared(tmp_path)

@@ -14,13 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 from studies.runs import busy, never, normal, quiet, unlucky
-from support import check_refused
+from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
-from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.table import Table, figure_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
@@ -81,7 +78,7 @@ def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
 def test_a_significant_difference_is_not_printed_as_0_or_with_a_wrong_sign(
     values, told
 ):
-    assert interval(mean(values), len(values), "+") == told
+    assert interval(cg.statistics.mean(values), len(values), "+") == told
     assert {figure_text(value) for value in (0.0, -0.0, -1e-9, 0.0042, 12.0)} == {
         "0.00",
         "-1.0e-09",
@@ -102,8 +99,7 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
         "--policies",
         "fifo,spt",
     ]
-    assert main([*line, "--seeds", "10"]) == 0
-    out = capsys.readouterr().out
+    out = output(capsys, *line, "--seeds", "10")
     assert "-0.00 " not in out and "0.00 ***" not in out and "***" in out
     assert "all at once, on 5 slots" in caplog.text and "inf" not in caplog.text
 
@@ -179,6 +175,7 @@ print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2)).rows))
 """
 
 
+@pytest.mark.slow
 def test_a_notebook_without_ipywidgets_hears_nothing_of_it():
     done = subprocess.run(
         [sys.executable, "-W", "always::UserWarning", "-c", NOTEBOOK],
@@ -272,14 +269,16 @@ def test_the_tests_are_those_of_the_values(study):
                 continue
             t = stats.ttest_rel(ours, first)
             low, high = t.confidence_interval()
-            d = statistics.cohens_d(ours, first)
-            paired = statistics.cohens_d_paired(ours, first)
+            d = cg.statistics.cohens_d(ours, first)
+            paired = cg.statistics.cohens_d_paired(ours, first)
             expected = [t.statistic, t.pvalue, low, high, d, paired]
             names = ("t", "p", "d", "d_paired")
             t_value, p, *sizes = (value[name] for name in names)
             found = [t_value, p, *value["ci95"], *sizes]
             assert found == pytest.approx(expected, rel=1e-9)
-            assert value["wilcoxon_p"] == statistics.paired_test(ours, first).wilcoxon_p
+            assert (
+                value["wilcoxon_p"] == cg.statistics.paired_test(ours, first).wilcoxon_p
+            )
             assert (value["n"], "note" in value) == (12, False)
 
 
@@ -287,11 +286,11 @@ def test_holm_is_over_every_policy_and_figure(study):
     cells = [value for row in told(study).values() for value in row.values()]
     assert len(cells) == 3 * 4
     p = [value["p"] for value in cells]
-    assert [value["p_holm"] for value in cells] == statistics.holm(p)
+    assert [value["p_holm"] for value in cells] == cg.statistics.holm(p)
     by_policy = [
-        each for k in range(3) for each in statistics.holm(p[4 * k : 4 * k + 4])
+        each for k in range(3) for each in cg.statistics.holm(p[4 * k : 4 * k + 4])
     ]
-    assert statistics.holm(p) != by_policy
+    assert cg.statistics.holm(p) != by_policy
     assert "Holm over these 12:" in str(study)
 
 

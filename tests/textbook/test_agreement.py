@@ -46,6 +46,7 @@ def values_of(name, parameters):
     return {figure: study.values(name, figure) for figure in study.figures}
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("name", "is_short"), cases(FORMULAS, FORMULAS))
 def test_a_model_agrees_with_its_formula(name, is_short):
     parameters, expected = FORMULAS[name]
@@ -55,6 +56,7 @@ def test_a_model_agrees_with_its_formula(name, is_short):
         assert abs(mean - value) < MOST * error, (figure, mean, error, value)
 
 
+@pytest.mark.quick_cases(0)
 @pytest.mark.parametrize(("name", "is_short"), cases(NAMES, QUICK))
 def test_a_model_agrees_with_bare_simpy(name, is_short):
     parameters = SMALL[name] if is_short else {}

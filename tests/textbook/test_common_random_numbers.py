@@ -62,12 +62,14 @@ def half_widths(first, second):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cases(HALVED))
 def test_common_random_numbers_halve_the_interval(name):
     paired, independent = half_widths(*values_of(name, *HALVED[name]))
     assert paired <= independent / 2, paired / independent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cases(NOT_HALVED))
 def test_nothing_can_halve_the_interval_if_one_alternative_hardly_varies(name):
     first, second = values_of(name, *NOT_HALVED[name])

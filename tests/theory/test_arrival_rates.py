@@ -2,8 +2,6 @@
 them.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -73,6 +71,7 @@ def chi_square(rates, expected):
     return (total - cells) / np.sqrt(2 * cells)  # mean and variance of chi-square
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rates",
     [
@@ -144,27 +143,6 @@ def test_rates_of_a_log_by_hand():
     expected[0] = 1 / 1.0
     assert measured.per_h == (pytest.approx(expected),)
     assert (measured.start_h, measured.start_day) == (22.5, "Monday")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("weekly", [False, True])
-def test_rates_measured_in_a_log_are_those_that_it_was_made_with(weekly):
-    made = cg.ArrivalRates(WEEKLY if weekly else DAY, 17.25, "Thursday")
-    jobs = int(WEEKS * WEEK_H * made.mean_per_s * HOUR_S)
-    scores = []
-    for seed in SEEDS:
-        log = log_of(submissions(made, jobs, seed), 17.25, "Thursday")
-        found = np.array(cg.arrival_rates(log, weekly).per_h)
-        truth = np.array(made.per_h)
-        watched_h = WEEKS if weekly else WEEKS * 7
-        there = truth > 0
-        assert not found[~there].any()
-        scores.append((found - truth)[there] / np.sqrt(truth[there] / watched_h))
-    squares = np.array(scores) ** 2
-    assert abs((squares.sum() - squares.size) / np.sqrt(2 * squares.size)) < 4
-    moved = np.array(cg.arrival_rates(replace(log, start_h=16.25), weekly).per_h)
-    wrong = (moved - truth)[there] / np.sqrt(truth[there] / watched_h)
-    assert ((wrong**2).sum() - wrong.size) / np.sqrt(2 * wrong.size) > 4
 
 
 def test_the_rates_of_a_view_are_those_of_the_workload():

@@ -9,21 +9,15 @@ from random import Random
 
 import numpy as np
 import pytest
-from support import needs
+from support import check_refused, needs, output, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.decide.figures import policies_and_frontier
 from cgrsp_simpy.decide.gaps import Frontier, frontier, over_lucks
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock, HourlyStock, Market
-from cgrsp_simpy.rental.job import DeadlineClasses, Job, Service
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.terms import Terms
-from cgrsp_simpy.rental.workload import JobList, LoggedWorkload, PoissonWorkload
+from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
@@ -35,7 +29,7 @@ def odd(number):
     """A small scenario like no other: fleet, market, deadlines and service drawn."""
     rng = Random(f"bound {number}")
     gpus = tuple(
-        GpuType(
+        cg.GpuType(
             f"type {k}",
             rng.uniform(0.1, 2.0),
             tuple(sorted(rng.uniform(20, 400) for _ in range(3))),
@@ -44,7 +38,7 @@ def odd(number):
         for k in range(rng.randint(1, 3))
     )
     hours = sorted(rng.sample(range(1, 24), rng.randint(0, 3)))
-    clock = Clock(
+    clock = cg.Clock(
         tuple((hour, rng.uniform(0.2, 1.4)) for hour in (0, *hours)),
         start_h=rng.randrange(24),
     )
@@ -57,15 +51,15 @@ def odd(number):
     deadlines = DeadlineClasses(
         rng.random(), rng.uniform(60, 600), rng.uniform(600, 7200)
     )
-    load = PoissonWorkload(
+    load = cg.PoissonWorkload(
         rng.randint(5, 25), rng.uniform(0.003, 0.1), deadlines=deadlines
     )
     service = rng.choice(
-        [Service(), Service("exponential"), Service(sigma=(0.0, 0.5, 1.0))]
+        [cg.Service(), cg.Service("exponential"), cg.Service(sigma=(0.0, 0.5, 1.0))]
     )
     slots = tuple(rng.choice(gpus) for _ in range(rng.randint(1, 4)))
-    market = Market(clock, delay_s)
-    return Scenario(
+    market = cg.Market(clock, delay_s)
+    return cg.Scenario(
         f"odd {number}",
         load,
         slots,
@@ -110,6 +104,7 @@ def assert_none_is_below(scenario, seed, policies, bin_s):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 2))]
 )
@@ -124,12 +119,14 @@ def test_no_policy_has_less_than_the_bound_on_a_hundred_odd_scenarios(number):
 
 
 def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
-    scenario = replace(odd(1), workload=JobList((Job(0, 0, 90), Job(1, 5, 900))))
+    scenario = replace(
+        odd(1), workload=cg.JobList((cg.Job(0, 0, 90), cg.Job(1, 5, 900)))
+    )
     runs = over_lucks(scenario, "fifo", 0, 5)
     assert len({run["wait_min"] for run in runs}) > 1
     assert runs == over_lucks(scenario, "fifo", 0, 5)
-    log = LoggedWorkload((0.0, 9.0), (60.0, 70.0), (90.0, 900.0), (1, 1), (1.0, 1.0))
-    certain = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    log = cg.LoggedWorkload((0.0, 9.0), (60.0, 70.0), (90.0, 900.0), (1, 1), (1.0, 1.0))
+    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
     logged = cg.Scenario("log", log, market=certain)
     seen = over_lucks(logged, "fifo", 0, 5)
     assert all(run["wait_min"] == pytest.approx(20 / 60) for run in seen)
@@ -140,7 +137,7 @@ def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
     [pytest.param(own, marks=needs("numba", pytest.mark.slow)) for own in (0.0, 900.0)],
 )
 def test_draws_are_the_same_by_both_engines(market):
-    log = LoggedWorkload(
+    log = cg.LoggedWorkload(
         (0.0, 9.0, 9.0), (60.0, 70.0, 90.0), (90.0, 900.0, 99.0), (1,) * 3, (1.0,) * 3
     )
     day = subject_of(cg.day("hectic", jobs=200)).varied(persistence_s=market)
@@ -151,9 +148,9 @@ def test_draws_are_the_same_by_both_engines(market):
             )
 
 
-def test_lucks_are_checked():
-    with pytest.raises(InputError, match=r"lucks\(=0\)"):
-        over_lucks(odd(0), "fifo", 0, 0)
+test_lucks_are_checked = refusals(
+    (lambda: over_lucks(odd(0), "fifo", 0, 0), r"lucks\(=0\)")
+)
 
 
 # ---- measured times ----
@@ -163,15 +160,15 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     """One slot, certain delays: of two jobs that cannot both be in time one is
     missed.
     """
-    certain = Market(Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
-    one = GpuType("one", 0.1, (1.0,), 0.5)
-    log = LoggedWorkload((0.0, 0.0), (60.0, 60.0), (80.0, 80.0), (1, 1), (1.0, 1.0))
-    scenario = Scenario("log", log, (one,), (one,), market=certain)
+    certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
+    one = cg.GpuType("one", 0.1, (1.0,), 0.5)
+    log = cg.LoggedWorkload((0.0, 0.0), (60.0, 60.0), (80.0, 80.0), (1, 1), (1.0, 1.0))
+    scenario = cg.Scenario("log", log, (one,), (one,), market=certain)
     assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(
         50, abs=1
     )
     due = replace(log, deadline_s=(70.0, 500.0))
-    scenario = Scenario("log", due, (one,), (one,), market=certain)
+    scenario = cg.Scenario("log", due, (one,), (one,), market=certain)
     assert lower_bound(scenario, objective="miss", bin_s=10).value == pytest.approx(
         50, abs=1
     )
@@ -179,7 +176,7 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
 
 def test_logs_of_weeks_and_of_wide_jobs_are_refused():
     def log(submit, time, gpus):
-        return LoggedWorkload(
+        return cg.LoggedWorkload(
             (0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0)
         )
 
@@ -188,8 +185,8 @@ def test_logs_of_weeks_and_of_wide_jobs_are_refused():
         (log(9.0, 1e6, 1), "longest execution"),
         (log(9.0, 60.0, 2), "gpus of job 1"),
     ]:
-        with pytest.raises(InputError, match=message):
-            lower_bound(Scenario("log", load))
+        with pytest.raises(cg.InputError, match=message):
+            lower_bound(cg.Scenario("log", load))
 
 
 # ---- what is not proved ----
@@ -197,37 +194,34 @@ def test_logs_of_weeks_and_of_wide_jobs_are_refused():
 
 def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
     @dataclass(frozen=True)
-    class Lasting(Market):
+    class Lasting(cg.Market):
         lasts_s: float = 0.0
 
     check_proved(replace(odd(0), market=Lasting()))
     lasting = replace(cg.day("quiet"), market=Lasting(lasts_s=600.0))
     for asked, what in ((lower_bound, "bound"), (optimum, "optimum")):
         message = rf"no {what} known: lasts_s of the market\(=600.0\) must be 0.0"
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(cg.InputError, match=message):
             asked(lasting)
-    hourly = HourlyStock("RTX 3090", ((0.5, 0.3, 0.2),) * 24)
-    check_proved(replace(cg.day("quiet"), market=Market(stock=(hourly,))))
+    hourly = cg.HourlyStock("RTX 3090", ((0.5, 0.3, 0.2),) * 24)
+    check_proved(replace(cg.day("quiet"), market=cg.Market(stock=(hourly,))))
     for own in ({"preemption_per_h": 0.1}, {"suspension": True}):
         with pytest.raises(
-            InputError, match=f"no bound known: {next(iter(own))} of the terms"
+            cg.InputError, match=f"no bound known: {next(iter(own))} of the terms"
         ):
-            lower_bound(replace(cg.day("quiet"), terms=Terms(**own)))
-    with pytest.raises(InputError, match="no optimum known: warm_s of the terms"):
-        optimum(replace(cg.day("quiet"), terms=Terms(warm_s=5)))
+            lower_bound(replace(cg.day("quiet"), terms=cg.Terms(**own)))
+    check_refused(
+        lambda: optimum(replace(cg.day("quiet"), terms=cg.Terms(warm_s=5))),
+        "no optimum known: warm_s of the terms",
+    )
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (Weights(), "weights"),
-        (Weights(miss=-1), "weight of miss"),
-        (Weights(inf), "wait"),
-    ],
+test_weights_are_checked = refusals(
+    (Weights(), "weights"),
+    (Weights(miss=-1), "weight of miss"),
+    (Weights(inf), "wait"),
+    call=lambda weights: lower_bound(odd(0), objective=weights),
 )
-def test_weights_are_checked(weights, message):
-    with pytest.raises(InputError, match=message):
-        lower_bound(odd(0), objective=weights)
 
 
 # ---- the frontier ----
@@ -268,17 +262,12 @@ def test_the_frontier_is_the_bounds_at_its_prices():
     }
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"prices": ()}, "prices"),
-        ({"prices": (1.0, 1.0)}, "prices"),
-        ({"prices": (-1.0,)}, "price"),
-    ],
+test_prices_are_checked = refusals(
+    ({"prices": ()}, "prices"),
+    ({"prices": (1.0, 1.0)}, "prices"),
+    ({"prices": (-1.0,)}, "price"),
+    call=lambda given: frontier(odd(0), [0], **given),
 )
-def test_prices_are_checked(given, message):
-    with pytest.raises(InputError, match=message):
-        frontier(odd(0), [0], **given)
 
 
 # ---- the command ----
@@ -343,8 +332,7 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
         "--report",
         str(tmp_path),
     )
-    assert main([*SMALL, *options, "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(output(capsys, *SMALL, *options, "--format", "json"))
     kinds = {point["kind"] for point in told["figures"]}
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
@@ -352,12 +340,12 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
 
 
 def test_the_clairvoyant_is_told(capsys):
-    assert (
-        main([*SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"]) == 0
+    told = json.loads(
+        output(
+            capsys, *SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"
+        )
     )
-    told = json.loads(capsys.readouterr().out)
     own = [optimum(cg.day("quiet", jobs=3), seed, "wait").value for seed in (0, 1)]
     assert [row["value"] for row in told["figures"]] == own
     assert told["optimum"]["mean"] == pytest.approx(np.mean(own))
-    assert main([*SMALL, "--clairvoyant"]) == 0
-    assert "who knows every draw has" in capsys.readouterr().out
+    assert "who knows every draw has" in output(capsys, *SMALL, "--clairvoyant")

@@ -6,18 +6,13 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock, Market
-from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.workload import JobList
 
-MINUTE = GpuType("minute", 0.1, (60.0, 120.0), 1.0)
-CERTAIN = Market(Clock(((0, 1.0),)), delay_s=((10.0, 10.0),) * 3)
+MINUTE = cg.GpuType("minute", 0.1, (60.0, 120.0), 1.0)
+CERTAIN = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((10.0, 10.0),) * 3)
 
 
 def listed(*rows, slots=(MINUTE,), market=CERTAIN, **other):
@@ -25,16 +20,16 @@ def listed(*rows, slots=(MINUTE,), market=CERTAIN, **other):
     times.
     """
     jobs = tuple(
-        Job(i, submit, due, level) for i, (submit, due, level) in enumerate(rows)
+        cg.Job(i, submit, due, level) for i, (submit, due, level) in enumerate(rows)
     )
     gpus = tuple(dict.fromkeys(slots))
-    return Scenario(
+    return cg.Scenario(
         "by hand",
-        JobList(jobs),
+        cg.JobList(jobs),
         tuple(slots),
         gpus,
         market=market,
-        service=Service(sigma=(0.0, 0.0)),
+        service=cg.Service(sigma=(0.0, 0.0)),
         **other,
     )
 
@@ -82,8 +77,8 @@ def test_holding_pays_where_scarcity_ends():
     """Low stock for the first 6 minutes, then none: a job of an hour's delay waits
     for the change.
     """
-    market = Market(
-        Clock(((0, 0.0), (0.1, 1.0))),
+    market = cg.Market(
+        cg.Clock(((0, 0.0), (0.1, 1.0))),
         delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
     )
     (record,) = optimum(listed((0, 9000, 1), market=market), objective="wait").schedule
@@ -129,16 +124,16 @@ def brute_force(scenario, seed, objective):
 def scarce(jobs, free_types=False):
     """Jobs that come minutes before the scarce hours, on two slots."""
     law = cg.day("hectic", tight_fraction=0.5).workload
-    drawn = [job for job, _ in law.generate(3, Service())][:jobs]
+    drawn = [job for job, _ in law.generate(3, cg.Service())][:jobs]
     moved = [
         job._replace(
             submit_s=14200 + 15 * job.id, deadline_s=14500 + 120 * (job.id % 3)
         )
         for job in drawn
     ]
-    return Scenario(
+    return cg.Scenario(
         "scarce",
-        JobList(tuple(moved)),
+        cg.JobList(tuple(moved)),
         cg.day("hectic", slots=2).slots,
         free_types=free_types,
     )
@@ -152,6 +147,7 @@ def test_brute_force_finds_nothing_better(objective):
         )
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("objective", ["tardiness", "mix"])
 def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     scenario, prices = scarce(9), []
@@ -166,15 +162,10 @@ def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     assert max(prices) > 0, "not knowing costs nothing here: the test shows nothing"
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ((cg.day("hectic"),), f"at most {MOST_JOBS}"),
-        ((cg.day("quiet"), 0, "profit"), "unknown objective 'profit'"),
-        ((cg.day("quiet"), -1), "seed"),
-        ((Scenario("wide", JobList((Job(0, 0, 1, gpus=2),))),), "gpus of job 0"),
-    ],
+test_bad_input_is_one_line = refusals(
+    ((cg.day("hectic"),), f"at most {MOST_JOBS}"),
+    ((cg.day("quiet"), 0, "profit"), "unknown objective 'profit'"),
+    ((cg.day("quiet"), -1), "seed"),
+    ((cg.Scenario("wide", cg.JobList((cg.Job(0, 0, 1, gpus=2),))),), "gpus of job 0"),
+    call=lambda given: optimum(*given),
 )
-def test_bad_input_is_one_line(given, message):
-    with pytest.raises(InputError, match=message):
-        optimum(*given)

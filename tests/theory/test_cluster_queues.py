@@ -7,11 +7,9 @@ import pytest
 from cluster.cases import simulate
 from support import waited
 
-from cgrsp_simpy.analysis import queueing
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.policies import make_scheduler
 
 
 def of_one_gpu(rate_per_s, durations_s, seed):
@@ -19,7 +17,9 @@ def of_one_gpu(rate_per_s, durations_s, seed):
     n = len(durations_s)
     arrival_s = np.cumsum(stream(seed, "arrivals").exponential(1 / rate_per_s, n))
     ones, none = np.ones(n), np.zeros(n)
-    return Jobs(arrival_s, ones, durations_s, durations_s, ones, none, none, none)
+    return cg.cluster.Jobs(
+        arrival_s, ones, durations_s, durations_s, ones, none, none, none
+    )
 
 
 def exponential(seed):
@@ -32,18 +32,22 @@ def exponential(seed):
 @pytest.mark.slow
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
-        waited(simulate(exponential(seed), PAPER_CLUSTER, make_scheduler("fifo")))[
-            2000:
-        ].mean()
+        waited(
+            simulate(
+                exponential(seed), PAPER_CLUSTER, cg.cluster.make_scheduler("fifo")
+            )
+        )[2000:].mean()
         for seed in range(6)
     ]
     error = np.std(found, ddof=1) / np.sqrt(len(found))
     assert (
-        abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s) < 4 * error
+        abs(np.mean(found) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s)
+        < 4 * error
     )
     # four GPUs less make a difference
     assert (
-        abs(np.mean(found) - queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s) > 4 * error
+        abs(np.mean(found) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s)
+        > 4 * error
     )
 
 
@@ -62,7 +66,7 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
         outcome = simulate(
             of_one_gpu(rate, np.where(short, *lengths_s), seed),
             Cluster((1,)),
-            make_scheduler("shortest"),
+            cg.cluster.make_scheduler("shortest"),
         )
         found.append(
             [

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from cluster.cases import simulate
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.backfilling import shadow
-from cgrsp_simpy.cluster.cluster import Cluster
-from cgrsp_simpy.cluster.jobs import Jobs
-from cgrsp_simpy.cluster.report import metrics
 
 LUBLIN = (
     Path(__file__).resolve().parents[3] / "shared" / "data" / "swf" / "lublin_256.swf"
@@ -98,7 +96,7 @@ def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(
     arrival_s, run_s, allocated, requested, request_s = rows.T
     none = np.zeros(len(rows))
     limit_s = np.where(request_s == -1, run_s, request_s)
-    jobs = Jobs(
+    jobs = cg.cluster.Jobs(
         arrival_s,
         np.maximum(allocated, requested),
         run_s,
@@ -108,5 +106,7 @@ def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(
         None,
         None,
     )
-    found = metrics(simulate(jobs, Cluster((GPUS,)), InTurn(key, fill)))
+    found = cg.cluster.report(
+        simulate(jobs, cg.cluster.Cluster((GPUS,)), InTurn(key, fill))
+    )
     assert found["bounded_slowdown"] == pytest.approx(printed, abs=5e-5)

@@ -16,12 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.policies import find
 from cgrsp_simpy.dag.problem import carried_out, lower_bound_s, makespans
-from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.papers.dag.figures import (
     FIGURES,
     ORDERED,
@@ -31,14 +29,13 @@ from cgrsp_simpy.papers.dag.figures import (
     ended,
 )
 from cgrsp_simpy.papers.dag.searches import ddqn, worl_rtgs
-from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = (ROOT / "docs" / "explanation" / "results.md").read_text(encoding="utf-8")
 FIGURES_README = (ROOT / "figures" / "dag" / "README.md").read_text(encoding="utf-8")
-BUDGET = Budget(1000)
-SCENARIO = Scenario("er:n=300", budget=BUDGET)
+BUDGET = cg.dag.Budget(1000)
+SCENARIO = cg.dag.Scenario("er:n=300", budget=BUDGET)
 WITHOUT_NETWORK = [name for name in ORDERED if name != "worl-rtgs"]
 
 
@@ -85,7 +82,8 @@ def anew(name, order, seed):
             / heft_s
         )
     return (
-        find(problem, f"{ORDERED[name]}order={order}", BUDGET, seed).makespan_s / heft_s
+        cg.dag.find(problem, f"{ORDERED[name]}order={order}", BUDGET, seed).makespan_s
+        / heft_s
     )
 
 
@@ -170,7 +168,7 @@ def test_mended_whales_beat_random_search_on_300_tasks_and_are_not_shown_to_on_1
 def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
     scenario = Runs().tasks[size]
     problem = subject_of(scenario).draw(1)
-    found = find(problem, SEARCHED[name], scenario.budget, 1)
+    found = cg.dag.find(problem, SEARCHED[name], scenario.budget, 1)
     assert found.makespan_s / lower_bound_s(problem) == pytest.approx(
         tasks()[size, name][1]
     )
@@ -221,12 +219,16 @@ def test_annealing_ends_no_later_than_what_it_begins_with():
     for seed in (0, 1):
         problem = SCENARIO.problem(seed)
         heft_s = carried_out(problem, heft(problem)).makespan_s
-        assert 0.98 < find(problem, "annealing", BUDGET, seed).makespan_s / heft_s <= 1
+        assert (
+            0.98
+            < cg.dag.find(problem, "annealing", BUDGET, seed).makespan_s / heft_s
+            <= 1
+        )
 
 
 @pytest.mark.slow
 def test_heft_ends_one_percent_after_the_bound():
-    found = mean(compare(SCENARIO, ["heft"], range(20)).values("heft", "over_bound"))
+    found = mean(cg.compare(SCENARIO, ["heft"], range(20)).values("heft", "over_bound"))
     assert found.low > 1.005 and found.high < 1.015
 
 

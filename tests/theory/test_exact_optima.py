@@ -16,11 +16,6 @@ from cgrsp_simpy.decide.bounds import OBJECTIVES, lower_bound
 from cgrsp_simpy.decide.dispatches import Units
 from cgrsp_simpy.decide.gaps import over_lucks
 from cgrsp_simpy.decide.recursion import grid
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Clock, Market
-from cgrsp_simpy.rental.job import Job, Service
-from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.rental.workload import JobList
 
 MINUTE_S = 60
 INSTANCES = range(50)
@@ -33,7 +28,7 @@ def small(number):
     rng = Random(f"exact {number}")
     slots = 1 + number % 2
     gpus = tuple(
-        GpuType(
+        cg.GpuType(
             f"type {k}",
             rng.uniform(0.2, 2.0),
             tuple(sorted(MINUTE_S * rng.randint(1, 6) for _ in range(2))),
@@ -43,21 +38,23 @@ def small(number):
     )
     submit = sorted(MINUTE_S * rng.randint(0, 12) for _ in range(rng.randint(2, 5)))
     jobs = tuple(
-        Job(i, at_s, at_s + MINUTE_S * rng.randint(2, 30), rng.randint(1, 2))
+        cg.Job(i, at_s, at_s + MINUTE_S * rng.randint(2, 30), rng.randint(1, 2))
         for i, at_s in enumerate(submit)
     )
     changes = sorted(rng.sample((0.1, 0.25, 0.5), rng.randint(0, 1)))
-    clock = Clock(tuple((hour, rng.uniform(0.3, 1.2)) for hour in (0, *changes)))
+    clock = cg.Clock(tuple((hour, rng.uniform(0.3, 1.2)) for hour in (0, *changes)))
     delays = (0, rng.randint(1, 3), rng.randint(8, 20))
-    market = Market(clock, tuple((MINUTE_S * each, MINUTE_S * each) for each in delays))
-    return Scenario(
+    market = cg.Market(
+        clock, tuple((MINUTE_S * each, MINUTE_S * each) for each in delays)
+    )
+    return cg.Scenario(
         f"exact {number}",
-        JobList(jobs),
+        cg.JobList(jobs),
         tuple(rng.choice(gpus) for _ in range(slots)),
         gpus,
         rng.random() < 0.2,
         market=market,
-        service=Service(sigma=(0.0, 0.0)),
+        service=cg.Service(sigma=(0.0, 0.0)),
     )
 
 
@@ -184,7 +181,7 @@ def test_the_how_to_tells_how_near_the_bounds_of_fifty_small_cases_are():
 
 # ---- stock that lasts ----
 
-GPU = GpuType("one", 0.5, (100.0, 200.0), 0.5)
+GPU = cg.GpuType("one", 0.5, (100.0, 200.0), 0.5)
 STEP_S = 10
 
 
@@ -192,21 +189,21 @@ def lasting(persistence_s, sight, *jobs):
     """Jobs on one slot; half of the time stock is High, a quarter Low, with ten minutes
     of delay.
     """
-    market = Market(
-        Clock(((0, 1.0),)),
+    market = cg.Market(
+        cg.Clock(((0, 1.0),)),
         ((0.0, 0.0), (60.0, 60.0), (600.0, 600.0)),
         medium_factor=0.5,
         persistence_s=persistence_s,
         sight=sight,
     )
-    listed = tuple(Job(i, *each) for i, each in enumerate(jobs))
-    return Scenario(
+    listed = tuple(cg.Job(i, *each) for i, each in enumerate(jobs))
+    return cg.Scenario(
         "lasting",
-        JobList(listed),
+        cg.JobList(listed),
         (GPU,),
         (GPU,),
         market=market,
-        service=Service(sigma=(0, 0)),
+        service=cg.Service(sigma=(0, 0)),
     )
 
 

@@ -8,16 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import brute_force
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.bounds import by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.instance import Gpu, Instance
-from cgrsp_simpy.hgsp.policies import SCHEDULERS
-from cgrsp_simpy.hgsp.report import schedule_of
-from cgrsp_simpy.hgsp.scenario import solve
 from cgrsp_simpy.hgsp.schedule import from_sequences
 
-FAST, SLOW = Gpu("A100", 80, 57.0), Gpu("A30", 24, 30.0)
+FAST, SLOW = cg.hgsp.Gpu("A100", 80, 57.0), cg.hgsp.Gpu("A30", 24, 30.0)
 
 
 @st.composite
@@ -36,10 +32,14 @@ def odd(draw, most=4):
     )
     rows = np.array(draw(st.lists(row, min_size=number, max_size=number)), dtype=float)
     other = st.sampled_from(
-        [Gpu("fast", 10, 2.0), Gpu("slow", 40, 1.0), Gpu("rapid", 0, 1000.0)]
+        [
+            cg.hgsp.Gpu("fast", 10, 2.0),
+            cg.hgsp.Gpu("slow", 40, 1.0),
+            cg.hgsp.Gpu("rapid", 0, 1000.0),
+        ]
     )
-    return Instance(
-        *rows.T, gpus=(Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2)))
+    return cg.hgsp.Instance(
+        *rows.T, gpus=(cg.hgsp.Gpu("slow", 40, 1.0), *draw(st.lists(other, max_size=2)))
     )
 
 
@@ -50,7 +50,7 @@ def test_the_bound_is_at_most_the_optimum(instance):
 
 
 def near(tasks, load, slack, seed, *gpus):
-    return generate(Level(tasks, gpus, load, slack), seed)
+    return cg.hgsp.generate(cg.hgsp.Level(tasks, gpus, load, slack), seed)
 
 
 # A bound by shares of tasks in intervals, with g(u) = u + p/2 - d of the time u from d
@@ -81,7 +81,7 @@ def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks):
     """On one GPU, all due at once and of equal weight, shortest first is best."""
     workload = near(tasks, 30.0, (0.0, 0.0), 0, FAST).workload
     none, all_ = np.zeros(tasks), np.ones(tasks)
-    crowd = Instance(workload, none, none, all_, none, gpus=(FAST,))
+    crowd = cg.hgsp.Instance(workload, none, none, all_, none, gpus=(FAST,))
     best = from_sequences(
         crowd, [np.argsort(crowd.workload).tolist()]
     ).weighted_tardiness
@@ -90,17 +90,20 @@ def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks):
 
 def test_a_day_far_off_is_no_trouble():
     """A second is less than the spacing of floating-point numbers of that size."""
-    jobs = Instance([57.0] * 2, [0] * 2, [1e18] * 2, [1] * 2, [1e18] * 2, gpus=(FAST,))
+    jobs = cg.hgsp.Instance(
+        [57.0] * 2, [0] * 2, [1e18] * 2, [1] * 2, [1e18] * 2, gpus=(FAST,)
+    )
     assert by_capacity(jobs) == 0.0
 
 
-@given(odd(8), st.sampled_from(sorted(set(SCHEDULERS) - {"milp"})))
+@given(odd(8), st.sampled_from(sorted(set(cg.hgsp.SCHEDULERS) - {"milp"})))
 @settings(max_examples=40)
 def test_no_scheduler_is_below_the_bound(instance, name):
-    found = schedule_of(solve(instance, name, moves=200))
+    found = cg.hgsp.schedule_of(cg.hgsp.solve(instance, name, moves=200))
     assert lower_bound(instance) <= found.weighted_tardiness * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 def test_what_reaches_its_deadlines_is_bounded_by_nothing_but_0():
     """A bound of a rounding error above 0 would count as known."""
     for seed in range(10):

@@ -6,7 +6,6 @@ from benchmarks.judge import Judgement, judge
 from benchmarks.suite import scenario
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import paired_difference
 
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
 
@@ -20,6 +19,7 @@ def judged(**more):
     )
 
 
+@pytest.mark.slow
 def test_cost_and_regret_are_those_of_the_runs():
     study, each = judged(), scenario(SMALL[1])
     usd = {}
@@ -40,7 +40,7 @@ def test_cost_and_regret_are_those_of_the_runs():
     best = min(("fifo", "edf"), key=lambda policy: np.mean(usd[policy]))
     beside = study.against_best("triage")[1]
     assert (beside.scenario, beside.other) == (each.name, best)
-    less = paired_difference(usd["triage"], usd[best])
+    less = cg.statistics.paired_difference(usd["triage"], usd[best])
     assert beside.difference.mean == pytest.approx(less.mean)
     assert beside.difference.half_width == pytest.approx(less.half_width)
 

@@ -9,7 +9,6 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.gpu import GPUS_2025
 from cgrsp_simpy.market.measured import Law, Measured, Polls, StockFit, series_of
-from cgrsp_simpy.market.series import read_market
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +32,7 @@ def zone():
 
 def laws(path):
     """The snapshots of a file, and their laws of one scale and of two."""
-    [own] = read_market(path)
+    [own] = cg.read_market(path)
     two = cg.fit_stock(own)
     one = Law(two.polls, np.array(two.stock.chances)).one_scale()
     stock = replace(two.stock, **one._asdict())
@@ -66,7 +65,7 @@ def test_runs_and_correlations_are_as_the_text_says(zone):
         " is no warning" in TEXT
     )
     assert abs(apart) < width
-    [other] = read_market(ZONE.with_name("us-east-1f_v100_1.json"))
+    [other] = cg.read_market(ZONE.with_name("us-east-1f_v100_1.json"))
     apart, width = Polls(other).drift_pct
     assert f"`us-east-1f_v100_1` differs by {apart:+.0f} ± {width:.0f} points" in TEXT
     assert abs(apart) > width

@@ -111,6 +111,7 @@ def test_of_four_years_most_cost_what_was_promised_and_no_limit_is_broken():
     check_years([(make, seed) for make in (drawn, resampled) for seed in range(2)], 3)
 
 
+@pytest.mark.slow
 @here
 @pytest.mark.parametrize(
     ("terms", "best"),

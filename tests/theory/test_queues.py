@@ -170,14 +170,6 @@ def test_each_slot_is_held_as_long_as_its_jobs_hold_it_one_after_the_other(run):
 
 # ---- the laws of the draws ----
 
-MULTIPLIERS = {  # clock -> hours of day from, to, multiplier m(t)
-    "calibrated": ((0, 8, 1.3), (8, 12, 0.9), (12, 18, 0.5), (18, 24, 1.0)),
-    # thesis Figure 5.3
-    "printed": ((0, 6, 1.0), (6, 9, 0.9), (9, 18, 0.5), (18, 24, 1.3)),
-}
-START_H = {"calibrated": 8, "printed": 0}
-# thesis Section 5.1.1
-BETA = {"RTX 3090": 0.50, "RTX A5000": 0.65, "RTX A4500": 0.70, "RTX A4000": 0.75}
 DELAY_S = ((0, 10), (30, 120), (600, 7200))  # High, Medium, Low; thesis Eq. 3.2
 MANY = 12_000
 
@@ -188,40 +180,6 @@ def many_jobs(clock):
     return cg.simulate(
         cg.day("normal", slots=8, jobs=MANY, clock=clock), "random", seed=5
     ).jobs
-
-
-def statuses_against(jobs, clock):
-    """How far High, Medium and Low lie from thesis Eq. 3.1 for each type in each band
-    of a clock, in standard errors.
-    """
-    hour = (START_H[clock] + jobs["dispatch_s"] / 3600) % 24
-    found = []
-    for index, beta in enumerate(BETA.values()):
-        for since, until, multiplier in MULTIPLIERS[clock]:
-            status = jobs["status"][
-                (jobs["gpu"] == index) & (since <= hour) & (hour < until)
-            ]
-            high = min(0.95, beta * multiplier)
-            medium = min(0.90, 1.5 * beta * multiplier, 1 - high)
-            shares = (high, medium, 1 - high - medium)
-            found += [
-                z_of_share((status == k).sum(), len(status), share)
-                for k, share in enumerate(shares)
-            ]
-    return np.abs(found)
-
-
-@pytest.mark.parametrize(
-    ("clock", "other"),
-    [
-        ("calibrated", "printed"),
-        pytest.param("printed", "calibrated", marks=pytest.mark.slow),
-    ],
-)
-def test_stock_statuses_follow_equation_3_1(clock, other):
-    assert [gpu.name for gpu in cg.THESIS_GPUS] == list(BETA)
-    assert statuses_against(many_jobs(clock), clock).max() < MOST
-    assert statuses_against(many_jobs(clock), other).max() > MOST
 
 
 @pytest.mark.parametrize("status", cg.Status, ids=lambda status: status.name)
@@ -275,6 +233,7 @@ def test_service_times_are_log_normal_about_the_mean_of_type_and_complexity(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("day", "rate_per_s"),
     [("quiet", 0.0008), ("normal", 0.002), ("hectic", 0.100), ("surge", 0.020)],

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support import check_refused
 
 from cgrsp_simpy.analysis.ranks import critical_difference, rank_test
-from cgrsp_simpy.base.checks import InputError
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,6 @@ def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
 
 @pytest.mark.parametrize("values", [[[1, 2, 3]], [[1, 2], [2, 1]], [1, 2, 3]])
 def test_too_few_are_refused(values):
-    with pytest.raises(
-        InputError, match=r"shape of values.* must be \(2 or more, 3 or more\)"
-    ):
-        rank_test(values)
+    check_refused(
+        lambda: rank_test(values), r"shape of values.* must be \(2 or more, 3 or more\)"
+    )

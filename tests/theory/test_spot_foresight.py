@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.market.zones import TwoState
-from cgrsp_simpy.spot.scenario import Scenario
 
 # divides work, deadline and overhead, so that who decides at polls can do all
 STEP_S = 240
@@ -63,7 +60,7 @@ def least_expected_usd(scenario):
 
 
 def scenario_of(up_h, down_h):
-    return Scenario(TwoState(up_h, down_h, STEP_S), 48.0, 52.0, 0.2)
+    return cg.spot.Scenario(cg.spot.TwoState(up_h, down_h, STEP_S), 48.0, 52.0, 0.2)
 
 
 def test_where_there_is_nothing_to_know_the_best_policy_is_the_optimum():
@@ -81,7 +78,8 @@ def test_without_foresight_nobody_comes_within_eight_percent_of_the_optimum():
     least = least_expected_usd(scenario)
     study = cg.compare(scenario, ["expected-cost", "optimum"], range(60))
     ours, optimum = (
-        mean(study.values(name, "cost_usd")) for name in ("expected-cost", "optimum")
+        cg.statistics.mean(study.values(name, "cost_usd"))
+        for name in ("expected-cost", "optimum")
     )
     assert least > 1.08 * optimum.high
     assert [round(100 * (usd / optimum.mean - 1)) for usd in (least, ours.mean)] == [

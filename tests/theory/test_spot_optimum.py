@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import check_refused
+from support import refusals
 
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Zone
@@ -236,19 +236,13 @@ def test_what_costs_nothing_ends_with_the_work_all_the_same():
     assert (found.cost_usd, stay.place, stay.from_s, stay.to_s) == (0.0, 0, 60.0, 240.0)
 
 
-@pytest.mark.parametrize(
-    ("work_s", "zones", "said"),
-    [
-        (90.5, (zone([1] * 6),), "time(=90.5) must be whole seconds"),
-        (
-            90.0,
-            (Zone("a", (Stretch(0.0, True), Stretch(7.2, False)), HISTORY),),
-            "time(=7.2)",
-        ),
-        (90.0, (), "zones(=()) must be at least one Zone"),
-    ],
+test_an_optimum_is_of_whole_seconds_and_of_a_zone = refusals(
+    (90.5, (zone([1] * 6),), "time(=90.5) must be whole seconds"),
+    (
+        90.0,
+        (Zone("a", (Stretch(0.0, True), Stretch(7.2, False)), HISTORY),),
+        "time(=7.2)",
+    ),
+    (90.0, (), "zones(=()) must be at least one Zone"),
+    call=lambda work_s, zones: optimum(terms(2, 6, 1)._replace(work_s=work_s), zones),
 )
-def test_an_optimum_is_of_whole_seconds_and_of_a_zone(work_s, zones, said):
-    check_refused(
-        lambda: optimum(terms(2, 6, 1)._replace(work_s=work_s), zones), [said]
-    )

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cgrsp_simpy.analysis.statistics import mean
+import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import read_series
-from cgrsp_simpy.market.zones import Traces
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.spot.policies import COMPARED
 
@@ -30,7 +29,7 @@ pytestmark = [
 def study():
     """All traces, each as a market, at one price, which most of them do not record."""
     markets = {
-        path.relative_to(TRACES).as_posix(): Traces(
+        path.relative_to(TRACES).as_posix(): cg.spot.Traces(
             (replace(read_series(path, GANGS.get(path.parts[-3], 1)), prices=()),)
         )
         for path in sorted(TRACES.rglob("*.json"))
@@ -57,7 +56,7 @@ def test_no_run_is_cheaper_than_the_optimum(study):
 def difference(study, terms, one, other):
     """Of costs, percent of on demand only, the mean over traces, paired by seed."""
     costs = [study.mean_values(terms, name, "cost_pct") for name in (one, other)]
-    return mean(costs[0] - costs[1])
+    return cg.statistics.mean(costs[0] - costs[1])
 
 
 def test_uniform_progress_is_cheaper_than_greedy_where_the_deadline_is_tight(study):

@@ -12,8 +12,6 @@ from support import script
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean as statistics_mean
-from cgrsp_simpy.analysis.statistics import paired_difference
-from cgrsp_simpy.decide.bounds import lower_bound
 from cgrsp_simpy.rental.policies import SECTIONS
 
 
@@ -54,7 +52,7 @@ def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
     study = cg.compare(cg.day("hectic"), ["triage", "cadr"], SHOWN)
     miss = {policy: row["miss_pct"].mean for policy, row in study.means().items()}
     wait = {policy: row["wait_min"].mean for policy, row in study.means().items()}
-    fewer = paired_difference(
+    fewer = cg.statistics.paired_difference(
         study.values("cadr", "miss_pct"), study.values("triage", "miss_pct")
     )
     assert (
@@ -69,11 +67,13 @@ def test_the_readme_compares_misses_of_triage_and_cadr_on_the_hectic_day():
 
 @pytest.mark.long
 def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
-    bounds = [lower_bound(cg.day("hectic"), seed, "wait", 1800).value for seed in SHOWN]
+    bounds = [
+        cg.lower_bound(cg.day("hectic"), seed, "wait", 1800).value for seed in SHOWN
+    ]
     fixed = cg.compare(cg.day("hectic"), ["triage"], SHOWN).values("triage", "wait_min")
     free = cg.compare(cg.day("hectic", free_types=True), ["triage", "cadr"], SHOWN)
-    above = paired_difference(fixed, bounds)
-    below = paired_difference(bounds, free.values("cadr", "wait_min"))
+    above = cg.statistics.paired_difference(fixed, bounds)
+    below = cg.statistics.paired_difference(bounds, free.values("cadr", "wait_min"))
     assert (
         f"no policy can wait less than {shown(statistics_mean(bounds))} min on average"
         in HOWTO
@@ -116,7 +116,7 @@ def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
     ]
     study = cg.compare(cg.day(day), ["triage", *policies], range(5000, 5100))
     for policy in policies:
-        more = paired_difference(
+        more = cg.statistics.paired_difference(
             study.values("triage", "miss_pct"), study.values(policy, "miss_pct")
         )
         as_few = (day, policy) == ("surge", "adaptive") and more.low < 0

@@ -6,13 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
-from cgrsp_simpy.waiting.jobs import ExponentialJobs
-from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import (
     NO_ERRORS,
     POLICIES,
@@ -20,7 +18,6 @@ from cgrsp_simpy.waiting.policies import (
     waiting_policy,
 )
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.scenario import Scenario
 
 RATE, SERVICE = 0.2, 500.0  # the paper's baseline: a load of 100
 SERVERS = np.arange(1, 301)
@@ -202,7 +199,7 @@ def test_the_cheapest_number_is_the_cheapest_of_all(name):
 
 
 def test_where_owning_costs_more_than_renting_none_is_best():
-    dear = Prices(fixed=10, on_demand=9.6)
+    dear = cg.waiting.Prices(fixed=10, on_demand=9.6)
     assert optimum("njw", RATE, SERVICE, prices=dear) == {
         "wait_s": 0.0, "price": 9.6, "on_demand_fraction": 1.0, "servers": 0
     }  # fmt: skip
@@ -228,54 +225,48 @@ def test_by_total_none_may_be_best_though_some_number_costs_less():
     assert optimum("ajw", 1e-3, SERVICE, by="total")["servers"] == 1
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        # rho = 1
-        (
-            lambda: baseline("ajw", 100),
-            ["no steady state", "101 servers", "limits the wait"],
-        ),
-        (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
-        (lambda: baseline("ajw", 0), ["servers(=0)"]),
-        (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
-        (lambda: baseline("sww", 100, wait_s=-1), ["wait_s(=-1)"]),
-        (lambda: baseline("ljw", 100, short_s=-1), ["short_s(=-1)"]),
-        (lambda: baseline("njw", 100, duration_h=0), ["duration_h(=0)"]),
-        (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
-        (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
-        (lambda: Prices(fixed=-1), ["fixed price(=-1)"]),
-        (lambda: Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
-        (
-            lambda: optimum("njw", RATE, SERVICE, prices=Prices(0, 9.6)),
-            ["fixed price(=0)", "at a price of 0 there is no optimum"],
-        ),
-        (
-            lambda: optimum("njw", RATE, SERVICE, by="hidden"),
-            ["unknown objective 'hidden'"],
-        ),
-        (
-            lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
-            ["wait_over + wait_under", "at most 1"],
-        ),
-        (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
-        # no formula
-        (
-            lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)),
-            ["simulate"],
-        ),
-    ],
+test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
+    (
+        lambda: baseline("ajw", 100),
+        ["no steady state", "101 servers", "limits the wait"],
+    ),
+    (lambda: baseline("ljw", 94), ["long jobs' load of 94.88", "at least 95"]),
+    (lambda: baseline("ajw", 0), ["servers(=0)"]),
+    (lambda: baseline("fifo", 100), ["unknown waiting policy 'fifo'"]),
+    (lambda: baseline("sww", 100, wait_s=-1), ["wait_s(=-1)"]),
+    (lambda: baseline("ljw", 100, short_s=-1), ["short_s(=-1)"]),
+    (lambda: baseline("njw", 100, duration_h=0), ["duration_h(=0)"]),
+    (lambda: analyze("njw", -0.2, SERVICE, 100), ["rate_per_s(=-0.2)"]),
+    (lambda: analyze("njw", RATE, 0, 100), ["service_s(=0)"]),
+    (lambda: cg.waiting.Prices(fixed=-1), ["fixed price(=-1)"]),
+    (lambda: cg.waiting.Prices(on_demand=math.nan), ["on_demand price(=nan)"]),
+    (
+        lambda: optimum("njw", RATE, SERVICE, prices=cg.waiting.Prices(0, 9.6)),
+        ["fixed price(=0)", "at a price of 0 there is no optimum"],
+    ),
+    (
+        lambda: optimum("njw", RATE, SERVICE, by="hidden"),
+        ["unknown objective 'hidden'"],
+    ),
+    (
+        lambda: Mispredictions(wait_over=0.6, wait_under=0.6),
+        ["wait_over + wait_under", "at most 1"],
+    ),
+    (lambda: Mispredictions(run_over=1.5), ["run_over(=1.5)"]),
+    # no formula
+    (
+        lambda: baseline("ljw", 101, errors=Mispredictions(run_over=0.1)),
+        ["simulate"],
+    ),
 )
-def test_what_has_no_answer_is_refused_in_one_line(call, words):
-    check_refused(call, words)
 
 
 def test_odd_prices_are_allowed_and_said():
-    assert "owning costs nothing" in Prices(0, 9.6).notes[0]
-    assert "renting costs nothing" in Prices(3.84, 0).notes[0]
-    assert "exceeds" in Prices(10, 9.6).notes[0]
-    assert Prices().notes == []
-    assert baseline("njw", 108, prices=Prices(0, 0))["price"] == 0
+    assert "owning costs nothing" in cg.waiting.Prices(0, 9.6).notes[0]
+    assert "renting costs nothing" in cg.waiting.Prices(3.84, 0).notes[0]
+    assert "exceeds" in cg.waiting.Prices(10, 9.6).notes[0]
+    assert cg.waiting.Prices().notes == []
+    assert baseline("njw", 108, prices=cg.waiting.Prices(0, 0))["price"] == 0
 
 
 # ---- simulation against formula ----
@@ -301,7 +292,9 @@ def far(found, formula, place):
 
 
 def trials_of(name, servers, errors=NO_ERRORS, trials=16, jobs=60_000):
-    case = Scenario(ExponentialJobs(jobs), machines=1000, errors=errors)
+    case = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(jobs), machines=1000, errors=errors
+    )
     study = cg.sweep(case, {"machines": servers}, [name], range(trials))
     return [study.at(machines=number).means()[name] for number in servers]
 
@@ -405,8 +398,10 @@ def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
         ).tolist()
         servers = round(load * math.exp(-short) * (1 + short) / strain)
         policy = waiting_policy("compound", patience * service_s, short * service_s)
-        source = ExponentialJobs(200_000, load / service_s, service_s)
-        wait_s = follow(Scenario(source, policy, servers)).summary()["wait_s"]
+        source = cg.waiting.ExponentialJobs(200_000, load / service_s, service_s)
+        wait_s = follow(cg.waiting.Scenario(source, policy, servers)).summary()[
+            "wait_s"
+        ]
         ours, printed = (
             closed_form(
                 policy, load / service_s, service_s, servers, as_printed=reading

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from support import DATA
+from support import DATA, check_refused
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.waiting.jobs import ListedJobs, describe, read_jobs
@@ -106,11 +106,10 @@ def test_gpus_are_not_priced_as_cores(read, cores):
         f"0,60,4{cores and ',8'}\n"
         f"5,60,0{cores and ',8'}\n"
     )
-    with pytest.raises(
-        InputError,
-        match=r"1 of 2 jobs use GPUs \(mean 4\).* use a table of machines",
-    ):
-        read(text, "log.csv")
+    check_refused(
+        lambda: read(text, "log.csv"),
+        r"1 of 2 jobs use GPUs \(mean 4\).* use a table of machines",
+    )
     assert read(text, "log.csv", whole=True).jobs.jobs == 2
     assert read(text.replace("60,4", "60,0"), "log.csv").jobs.jobs == 2
 
@@ -483,17 +482,18 @@ FILES = [
 def test_a_file_that_is_no_log_is_one_line_that_names_it(
     read, name, content, options, said
 ):
-    with pytest.raises(InputError, match=rf"/{name}: {said}") as refused:
-        read(content, name, **options)
-    assert "\n" not in str(refused.value)
+    check_refused(lambda: read(content, name, **options), rf"/{name}: {said}")
 
 
 def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"none\.swf: No such file or directory$"):
-        read_jobs(tmp_path / "none.swf")
+    check_refused(
+        lambda: read_jobs(tmp_path / "none.swf"),
+        r"none\.swf: No such file or directory$",
+    )
     (tmp_path / "logs.swf").mkdir()
-    with pytest.raises(InputError, match=r"logs\.swf: Is a directory$"):
-        read_jobs(str(tmp_path / "logs.swf"))
+    check_refused(
+        lambda: read_jobs(str(tmp_path / "logs.swf")), r"logs\.swf: Is a directory$"
+    )
     for name, said in (("sfw", "; did you mean 'swf'?"), ("", "")):
         with pytest.raises(
             InputError,
@@ -502,10 +502,13 @@ def test_a_file_that_is_not_there_and_a_folder_are_named(tmp_path):
             ),
         ):
             read_jobs(tmp_path / "none.swf", name)
-    with pytest.raises(InputError, match=r"strict\(='no'\)"):
-        read_jobs(tmp_path / "none.swf", strict="no")
-    with pytest.raises(InputError, match=r"unknown unit 'x' \(allowed: cores, gpus\)"):
-        read_jobs(tmp_path / "none.swf", unit="x")
+    check_refused(
+        lambda: read_jobs(tmp_path / "none.swf", strict="no"), r"strict\(='no'\)"
+    )
+    check_refused(
+        lambda: read_jobs(tmp_path / "none.swf", unit="x"),
+        r"unknown unit 'x' \(allowed: cores, gpus\)",
+    )
 
 
 # ---- a log in one line ----
@@ -535,6 +538,7 @@ def test_a_log_is_told_in_one_line():
 # ---- a real log ----
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not NASA.is_file(),
     reason="the log of the Parallel Workloads Archive is not next to the project",

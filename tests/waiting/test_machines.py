@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from support import check_refused, simulated
+from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.waiting.jobs import CHUNK, ExponentialJobs, ListedJobs, scenario_jobs
 from cgrsp_simpy.waiting.machines import (
     M5,
@@ -24,7 +23,6 @@ from cgrsp_simpy.waiting.machines import (
 )
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
-from cgrsp_simpy.waiting.scenario import Scenario
 
 
 def test_more_jobs_than_are_made_at_a_time_are_as_many_as_asked_for():
@@ -63,10 +61,9 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheap
     assert rent_per_h(cores, memory_gb, pair[:1]).tolist() == [33 * 0.05, math.inf]
 
 
-def test_a_price_table_of_ones_own(tmp_path):
-    path = tmp_path / "sizes.csv"
-    path.write_text(
-        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", encoding="utf-8"
+def test_a_price_table_of_ones_own(file):
+    path = file(
+        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", "sizes.csv"
     )
     sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
@@ -97,14 +94,9 @@ def test_a_price_table_of_ones_own(tmp_path):
         ("\0\0", []),
     ],
 )
-def test_a_wrong_price_table_is_refused_by_name_and_line(tmp_path, text, words):
-    path = tmp_path / "sizes.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError) as refused:
-        read_sizes(path)
-    assert all(word in str(refused.value) for word in [str(path), *words]), (
-        refused.value
-    )
+def test_a_wrong_price_table_is_refused_by_name_and_line(file, text, words):
+    path = file(text, "sizes.csv")
+    check_refused(lambda: read_sizes(path), [str(path), *words])
 
 
 def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
@@ -120,8 +112,7 @@ def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
 
 
 def test_a_missing_price_table_is_refused(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
-        read_sizes(tmp_path / "none.csv")
+    check_refused(lambda: read_sizes(tmp_path / "none.csv"), "No such file")
 
 
 def test_best_fit_leaves_least():
@@ -155,84 +146,93 @@ FREE = (Size("without memory", 128, 0, 1),)
 def idle(submit_s):
     """The figures of jobs without running time."""
     return simulated(
-        Scenario(jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1)
+        cg.waiting.Scenario(
+            jobs_of(*((at, 0, 1, 0) for at in submit_s)), waiting_policy("njw"), 1
+        )
     ).summary()
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: ExponentialJobs(0), ["jobs(=0)"]),
-        (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
-        (lambda: ListedJobs([], [], [], []), ["no usable job"]),
-        (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
-        # a negative time
-        (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
-        (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
-        (
-            lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)),
-            ["submit_s of job 2(=0.0)", "before"],
+test_what_cannot_be_is_refused_in_one_line = refusals(
+    (lambda: ExponentialJobs(0), ["jobs(=0)"]),
+    (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
+    (lambda: ListedJobs([], [], [], []), ["no usable job"]),
+    (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),
+    # a negative time
+    (lambda: jobs_of((0, 1, 1, 0), (1, -1, 1, 0)), ["run_s of job 2(=-1.0)"]),
+    (lambda: jobs_of((-1, 1, 1, 0)), ["submit_s of job 1(=-1.0)"]),
+    (
+        lambda: jobs_of((1, 1, 1, 0), (0, 1, 1, 0)),
+        ["submit_s of job 2(=0.0)", "before"],
+    ),
+    (lambda: two(cores=0), ["cores of job 2(=0)"]),
+    (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
+    (lambda: cg.waiting.Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
+    (lambda: cg.waiting.Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
+    (lambda: cg.waiting.Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
+    (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
+    (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
+    (
+        lambda: simulated(
+            cg.waiting.Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)
+        ).summary(),
+        ["jobs(=1)", "at least 2"],
+    ),
+    (lambda: cg.waiting.Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
+    (
+        lambda: cg.waiting.Scenario(two(), order="nowhere.py:longest"),
+        ["order file 'nowhere.py'"],
+    ),
+    (
+        lambda: cg.waiting.Scenario(two(), order=3),
+        ["order(=3)", "a string or a function"],
+    ),
+    (
+        lambda: cg.waiting.Scenario(two(), machines=FREE, sizes=(3,)),
+        ["sizes[0](=3)", "of type Size"],
+    ),
+    (lambda: cg.waiting.Scenario(two(), sizes=None), ["sizes(=None)", "a list"]),
+    (lambda: cg.waiting.Scenario(two(), prices=3), ["prices(=3)", "of type Prices"]),
+    (
+        lambda: cg.waiting.Scenario(two(), errors=0.1),
+        ["errors(=0.1)", "of type Mispredictions"],
+    ),
+    (
+        lambda: cg.waiting.Scenario(two(), work_conserving="no"),
+        ["work_conserving(='no')"],
+    ),
+    # no such size for rent
+    (
+        lambda: cg.waiting.Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE),
+        ["price table"],
+    ),
+    (
+        lambda: cg.waiting.Scenario(
+            two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)
         ),
-        (lambda: two(cores=0), ["cores of job 2(=0)"]),
-        (lambda: two(memory_gb=-1.0), ["memory_gb of job 2(=-1.0)"]),
-        (lambda: Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
-        (lambda: Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
-        (lambda: Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
-        (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
-        (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
-        (
-            lambda: simulated(
-                Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)
-            ).summary(),
-            ["jobs(=1)", "at least 2"],
+        ["on-demand price(=0)"],
+    ),
+    (
+        lambda: simulated(
+            cg.waiting.Scenario(
+                two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE
+            )
         ),
-        (lambda: Scenario(two(), order="lifo"), ["unknown order 'lifo'"]),
-        (
-            lambda: Scenario(two(), order="nowhere.py:longest"),
-            ["order file 'nowhere.py'"],
+        ["job 2 (1 cores, 1 GB)", "for rent"],
+    ),
+    (
+        lambda: simulated(
+            cg.waiting.Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])
         ),
-        (lambda: Scenario(two(), order=3), ["order(=3)", "a string or a function"]),
-        (
-            lambda: Scenario(two(), machines=FREE, sizes=(3,)),
-            ["sizes[0](=3)", "of type Size"],
-        ),
-        (lambda: Scenario(two(), sizes=None), ["sizes(=None)", "a list"]),
-        (lambda: Scenario(two(), prices=3), ["prices(=3)", "of type Prices"]),
-        (
-            lambda: Scenario(two(), errors=0.1),
-            ["errors(=0.1)", "of type Mispredictions"],
-        ),
-        (lambda: Scenario(two(), work_conserving="no"), ["work_conserving(='no')"]),
-        # no such size for rent
-        (
-            lambda: Scenario(two(), waiting_policy("ajw"), M5[:1], sizes=FREE),
-            ["price table"],
-        ),
-        (
-            lambda: Scenario(two(), waiting_policy("ajw"), M5, prices=Prices(1, 0)),
-            ["on-demand price(=0)"],
-        ),
-        (
-            lambda: simulated(
-                Scenario(two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE)
-            ),
-            ["job 2 (1 cores, 1 GB)", "for rent"],
-        ),
-        (
-            lambda: simulated(Scenario(two(cores=3), waiting_policy("ajw"), M5[:2])),
-            ["job 2 (3 cores", "no fixed machine", "ajw"],
-        ),
-        (
-            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
-            ["recursion", "simulate"],
-        ),
-        (
-            lambda: follow(Scenario(two(), waiting_policy("ajw"), 1), seed=-1),
-            ["seed(=-1)"],
-        ),
-        (lambda: Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
-        (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
-    ],
+        ["job 2 (3 cores", "no fixed machine", "ajw"],
+    ),
+    (
+        lambda: follow(cg.waiting.Scenario(two(), waiting_policy("ajw"), 1, "sjf")),
+        ["recursion", "simulate"],
+    ),
+    (
+        lambda: follow(cg.waiting.Scenario(two(), waiting_policy("ajw"), 1), seed=-1),
+        ["seed(=-1)"],
+    ),
+    (lambda: cg.waiting.Scenario(two(), "ajw", 1), ["policy(='ajw')", "WaitingPolicy"]),
+    (lambda: scenario_jobs(cg.day("quiet"), "H100"), ["gpu(='H100')", "RTX A4000"]),
 )
-def test_what_cannot_be_is_refused_in_one_line(call, words):
-    check_refused(call, words)

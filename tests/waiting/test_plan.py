@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import check_refused, simulated
+from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of
 
 from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs
@@ -57,6 +57,7 @@ def by_hand(job, size, at):
     return paid(min(at, job["run_s"]), size.spot_per_h) + whole
 
 
+@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("billing", BILLING)
 @pytest.mark.parametrize(
     "policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=60"]
@@ -164,6 +165,7 @@ def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
     assert "no interval" in str(found) and "95 %:" not in str(found)
 
 
+@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", ["p95", "p50", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"
@@ -261,44 +263,51 @@ def test_a_policy_is_told_as_it_is_given():
         assert policy_text(waiting_policy(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: plan(month()), ["limit", "budget"]),
-        (lambda: plan(month(), HALF_HOUR, budget=1.0), ["limit", "budget"]),
-        (lambda: plan(month(), budget=0.0), ["budget(=0.0)"]),
-        (lambda: plan(month(), HALF_HOUR, growth=-1.0), ["growth(=-1.0)"]),
-        (lambda: plan(jobs_of((0, 9, 1, 0), (9, 9, 1, 0)), HALF_HOUR),
-         ["days", "at least 2"]),
-        (lambda: plan(jobs_of((0, 0, 1, 0), (9e5, 0, 1, 0)), HALF_HOUR), ["work"]),
-        (lambda: plan(month(), HALF_HOUR, prices=Prices(0, 1)),
-         ["reserved price", "above 0"]),
-        (lambda: plan(month(), HALF_HOUR, prices=Prices(1, 0)),
-         ["on-demand price(=0)", "above 0"]),
-        (lambda: plan(month(), HALF_HOUR, policies=["fifo"]), ["'fifo'"]),
-        (lambda: plan(month(), HALF_HOUR, policies=[]),
-         ["policies(=[])", "at least one"]),
-        (lambda: plan(month(), HALF_HOUR, policies="sww"),
-         ["policies(='sww')", "a list"]),
-        (lambda: plan(month(), HALF_HOUR, sizes=()), ["sizes(=())", "at least one"]),
-        (lambda: plan(month(), HALF_HOUR,
-                     sizes=(Size("free", 1, 0, 0, reserved_1y_per_h=1),)),
-         ["price of the sizes for rent(=0)", "above 0"]),
-        (lambda: plan(month(), HALF_HOUR, seed=-1), ["seed(=-1)"]),
-        (lambda: plan(month(), 600), ["limit(='600')", "mean=600"]),
-        (lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),
-         ["limit", "60 s to boot"]),
-        (lambda: plan(jobs_of((0, 9, 1, 1), (9e5, 9, 1, 0)), HALF_HOUR, sizes=(ONE,)),
-         ["job 1 (1 GB)", "does not fit on any machine"]),
-        (lambda: plan(month(), "p95=-1"), ["limit(='p95=-1')"]),
-        (lambda: plan(month(), "p0=1h"), ["limit(='p0=1h')"]),
-        (lambda: plan(month(), "most=1h"), ["limit(='most=1h')", "mean=600"]),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_planned_is_refused_in_one_line(call, words):
-    check_refused(call, words)
+test_what_cannot_be_planned_is_refused_in_one_line = refusals(
+    (lambda: plan(month()), ["limit", "budget"]),
+    (lambda: plan(month(), HALF_HOUR, budget=1.0), ["limit", "budget"]),
+    (lambda: plan(month(), budget=0.0), ["budget(=0.0)"]),
+    (lambda: plan(month(), HALF_HOUR, growth=-1.0), ["growth(=-1.0)"]),
+    (
+        lambda: plan(jobs_of((0, 9, 1, 0), (9, 9, 1, 0)), HALF_HOUR),
+        ["days", "at least 2"],
+    ),
+    (lambda: plan(jobs_of((0, 0, 1, 0), (9e5, 0, 1, 0)), HALF_HOUR), ["work"]),
+    (
+        lambda: plan(month(), HALF_HOUR, prices=Prices(0, 1)),
+        ["reserved price", "above 0"],
+    ),
+    (
+        lambda: plan(month(), HALF_HOUR, prices=Prices(1, 0)),
+        ["on-demand price(=0)", "above 0"],
+    ),
+    (lambda: plan(month(), HALF_HOUR, policies=["fifo"]), ["'fifo'"]),
+    (lambda: plan(month(), HALF_HOUR, policies=[]), ["policies(=[])", "at least one"]),
+    (lambda: plan(month(), HALF_HOUR, policies="sww"), ["policies(='sww')", "a list"]),
+    (lambda: plan(month(), HALF_HOUR, sizes=()), ["sizes(=())", "at least one"]),
+    (
+        lambda: plan(
+            month(), HALF_HOUR, sizes=(Size("free", 1, 0, 0, reserved_1y_per_h=1),)
+        ),
+        ["price of the sizes for rent(=0)", "above 0"],
+    ),
+    (lambda: plan(month(), HALF_HOUR, seed=-1), ["seed(=-1)"]),
+    (lambda: plan(month(), 600), ["limit(='600')", "mean=600"]),
+    (
+        lambda: plan(month(0, 500, True), "p95=9", sizes=(replace(ONE, boot_s=60.0),)),
+        ["limit", "60 s to boot"],
+    ),
+    (
+        lambda: plan(jobs_of((0, 9, 1, 1), (9e5, 9, 1, 0)), HALF_HOUR, sizes=(ONE,)),
+        ["job 1 (1 GB)", "does not fit on any machine"],
+    ),
+    (lambda: plan(month(), "p95=-1"), ["limit(='p95=-1')"]),
+    (lambda: plan(month(), "p0=1h"), ["limit(='p0=1h')"]),
+    (lambda: plan(month(), "most=1h"), ["limit(='most=1h')", "mean=600"]),
+)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan_to_the_bit():
     jobs = month(7)
     one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))

@@ -7,11 +7,10 @@ import pytest
 from support import simulated, waits_s
 from waiting.cases import jobs_of, two
 
-from cgrsp_simpy.waiting.jobs import BurstyJobs
+import cgrsp_simpy as cg
 from cgrsp_simpy.waiting.machines import M5, Size
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow, started
-from cgrsp_simpy.waiting.scenario import Scenario
 
 # ---- what happens, by hand ----
 
@@ -34,7 +33,9 @@ def test_five_jobs_on_one_machine_under_each_policy():
     }
     for name, starts in expected.items():
         for run in (simulated, follow):
-            done = run(Scenario(jobs, waiting_policy(name, 12, 3), 1), keep=True).jobs
+            done = run(
+                cg.waiting.Scenario(jobs, waiting_policy(name, 12, 3), 1), keep=True
+            ).jobs
             told = " ".join(
                 f"{start:g}{'r' if rented else ''}"
                 for start, rented in zip(done["start_s"], done["on_demand"])
@@ -49,28 +50,29 @@ def test_a_job_that_gives_up_lets_those_behind_it_in():
     jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
     four = (Size("four", 4, 16, 1),)
     done = simulated(
-        Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True
+        cg.waiting.Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True
     ).jobs
     assert done["start_s"].tolist() == [0, 6, 6]
     assert done["on_demand"].tolist() == [False, True, False]
     shortest = simulated(
-        Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"), keep=True
+        cg.waiting.Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"),
+        keep=True,
     ).jobs
     assert shortest["start_s"].tolist() == [0, 6, 2]  # of those that find room
 
 
 def test_who_is_misled_waits_in_vain():
     jobs = jobs_of((0, 100, 1, 0), (1, 5, 1, 0), (2, 5, 1, 0))
-    misled = Scenario(
+    misled = cg.waiting.Scenario(
         jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0)
     )
     assert waits_s(simulated(misled, keep=True).jobs).tolist() == [0, 7, 7]
-    sent = Scenario(
+    sent = cg.waiting.Scenario(
         jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_over=1.0)
     )
     # an idle machine or not
     assert simulated(sent, keep=True).jobs["on_demand"].tolist() == [True, True, True]
-    conserving = Scenario(
+    conserving = cg.waiting.Scenario(
         jobs,
         waiting_policy("sww", wait_s=7),
         1,
@@ -86,7 +88,7 @@ def test_who_is_misled_waits_in_vain():
 
 def test_jobs_of_no_running_time_among_others_are_free():
     jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
+    assert simulated(cg.waiting.Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
         "price"
     ] == pytest.approx(3.84 * 105 / 100)
 
@@ -104,7 +106,7 @@ def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_
     jobs = jobs_of(
         (now, run_s, 2, 0), (now, 50, 4, 0), (now, 100, 4, 0), (now + 10, 1, 5, 0)
     )
-    case = Scenario(
+    case = cg.waiting.Scenario(
         jobs, waiting_policy("ajw"), (Size("a", 4, 16, 1), Size("b", 5, 16, 1))
     )
     for run in (simulated, follow):
@@ -117,7 +119,7 @@ def test_who_owns_no_machine_rents_for_every_job_at_once():
     for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
         for machines in (0, ()):
             for conserving in (False, True):
-                case = Scenario(
+                case = cg.waiting.Scenario(
                     jobs, waiting_policy(name), machines, work_conserving=conserving
                 )
                 outcome = simulated(case, keep=True)
@@ -135,9 +137,9 @@ def test_compiled_the_recursion_gives_the_same_bits(machines):
     for ever.
     """
     pytest.importorskip("numba")
-    source = BurstyJobs(6_000, rate_per_s=0.02)
+    source = cg.waiting.BurstyJobs(6_000, rate_per_s=0.02)
     for name in ("njw", "ajw", "ajw-t", "sww", "compound"):
-        case = Scenario(source, waiting_policy(name), machines)
+        case = cg.waiting.Scenario(source, waiting_policy(name), machines)
         rules = (case.policy, case.machines)
         plain, fast = (
             np.concatenate(
@@ -152,13 +154,14 @@ def test_compiled_the_recursion_gives_the_same_bits(machines):
         np.testing.assert_array_equal(plain[own], starts["start_s"][own])
 
 
+@pytest.mark.slow
 def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
     """Six days of bursty jobs, a chunk each; by simulation and by recursion the same
     jobs count.
     """
-    source = BurstyJobs(5_000, rate_per_s=0.01)
+    source = cg.waiting.BurstyJobs(5_000, rate_per_s=0.01)
     assert len(list(source.chunks(0))) > 3
-    case = Scenario(source, waiting_policy("njw"), 30)
+    case = cg.waiting.Scenario(source, waiting_policy("njw"), 30)
     one, followed = simulated(case, keep=True), follow(case, keep=True)
     np.testing.assert_array_equal(one.jobs["job"], np.arange(5_000) + 1)
     np.testing.assert_array_equal(followed.jobs["job"], np.arange(5_000) + 1)
@@ -171,5 +174,7 @@ def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
 def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(
     policy, lent
 ):
-    case = Scenario(two(cores=3), waiting_policy(policy), M5[:2], work_conserving=lent)
+    case = cg.waiting.Scenario(
+        two(cores=3), waiting_policy(policy), M5[:2], work_conserving=lent
+    )
     assert simulated(case, keep=True).jobs["on_demand"].tolist() == [False, True]

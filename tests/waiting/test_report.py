@@ -7,13 +7,12 @@ import pytest
 from support import simulated
 from waiting.cases import jobs_of
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.jobs import ExponentialJobs
 from cgrsp_simpy.waiting.machines import M5, Prices
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.report import COUNTED, Tally, of_trials
-from cgrsp_simpy.waiting.scenario import Scenario
 
 HOUR = 3600.0
 
@@ -22,9 +21,9 @@ def test_shares_of_mistaken_jobs():
     """Of the short jobs a share is taken for long, of the long ones a share for short;
     draws are the jobs' own.
     """
-    source, policy = ExponentialJobs(100_000), waiting_policy("ljw")
+    source, policy = cg.waiting.ExponentialJobs(100_000), waiting_policy("ljw")
     ((chunk, exact), (_, mistaken)) = (
-        next(Scenario(source, policy, errors=errors).foreseen(0))
+        next(cg.waiting.Scenario(source, policy, errors=errors).foreseen(0))
         for errors in (Mispredictions(), Mispredictions(run_over=0.3, run_under=0.1))
     )
     short = chunk.run_s < 180
@@ -46,7 +45,7 @@ def test_price_of_jobs_on_whole_machines():
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 1, 0) for hour in range(10)))
     figures = simulated(
-        Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))
+        cg.waiting.Scenario(jobs, waiting_policy("njw"), 1, prices=Prices(2, 5))
     ).summary()
     assert figures == pytest.approx(
         {
@@ -66,7 +65,9 @@ def test_price_of_jobs_on_shared_machines():
     cores, the other rents 4 at 0.192 $.
     """
     jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
-    case = Scenario(jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6))
+    case = cg.waiting.Scenario(
+        jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6)
+    )
     figures = simulated(case).summary()
     assert figures["on_demand_fraction"] == 0.5
     assert figures["load"] == pytest.approx(2 * 0.192)
@@ -87,7 +88,7 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     8 s, a tenth none; the mean of the middle eight is 4.5 s, like that of 1 to 8.
     """
     jobs = Generated(jobs_of(*((0, 1, 1, 0) for _ in range(9)), (50, 1, 1, 0)))
-    assert simulated(Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
+    assert simulated(cg.waiting.Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
         "wait_s"
     ] == np.mean(range(1, 9))
 
@@ -99,7 +100,9 @@ def test_a_log_pays_the_machines_until_its_backlog_is_done():
     jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
     for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
         figures = simulated(
-            Scenario(jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5))
+            cg.waiting.Scenario(
+                jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5)
+            )
         ).summary()
         assert figures["price"] == pytest.approx(price)
         assert figures["cost_per_h"] == pytest.approx(2 * machines)
@@ -111,7 +114,7 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
     of work.
     """
     jobs = jobs_of((7, 100, 1, 0), (7, 50, 1, 0), (7, 30, 1, 0))
-    outcome = run(Scenario(jobs, waiting_policy("ajw"), 2))
+    outcome = run(cg.waiting.Scenario(jobs, waiting_policy("ajw"), 2))
     assert outcome.summary()["price"] == pytest.approx(3.84 * 200 / 180)
     assert outcome.summary()["load"] == pytest.approx(1.8)
     trial = subject_of(outcome.scenario).outcome(outcome)
@@ -119,7 +122,12 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
 
 
 def test_a_single_long_run_has_intervals_from_its_batches():
-    outcome = follow(Scenario(ExponentialJobs(4_000), waiting_policy("njw"), 100), 5)
+    outcome = follow(
+        cg.waiting.Scenario(
+            cg.waiting.ExponentialJobs(4_000), waiting_policy("njw"), 100
+        ),
+        5,
+    )
     price = of_trials([subject_of(outcome.scenario).outcome(outcome)])["price"]
     found = outcome.summary()["price"]
     assert price.mean == pytest.approx(found)
@@ -130,8 +138,10 @@ def test_a_single_long_run_has_intervals_from_its_batches():
 @pytest.mark.parametrize("steady", [True, False])
 def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(steady):
     """To the bit."""
-    source = ExponentialJobs(5_000)
-    jobs = follow(Scenario(source, waiting_policy("ajw-t"), 98), 1, keep=True).jobs
+    source = cg.waiting.ExponentialJobs(5_000)
+    jobs = follow(
+        cg.waiting.Scenario(source, waiting_policy("ajw-t"), 98), 1, keep=True
+    ).jobs
     columns = {name: jobs[name] for name in COUNTED}
     whole, parts = Tally(5_000, steady=steady), Tally(5_000, steady=steady)
     whole.add(columns)

@@ -10,27 +10,17 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import simulated
+from support import check_refused, simulated
 from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
-from cgrsp_simpy.base.policy import PolicyError, Wake
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting import (
-    ExponentialJobs,
-    ListedJobs,
-    Mispredictions,
-    Prices,
-    Scenario,
-    Size,
-)
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 
-PAIR = (Size("four", 4, 16.0, 0.0), Size("two", 2, 8.0, 0.0))
+PAIR = (cg.waiting.Size("four", 4, 16.0, 0.0), cg.waiting.Size("two", 2, 8.0, 0.0))
 
 
 def set_up(case, seed, listener):
@@ -45,7 +35,8 @@ FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
 
 
 def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
-    assert events_of(Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1)) == [
+    policy = waiting_policy("ajw-t", wait_s=60)
+    assert events_of(cg.waiting.Scenario(FOUR, policy, 1)) == [
         (0, "submit", 1, ()), (0, "start", 1, (0,)),
         (10, "submit", 2, ()), (20, "submit", 3, ()),
         (70, "gives up", 2, ()), (70, "rents", 2, ()),
@@ -56,20 +47,23 @@ def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
 
 
 def test_who_does_not_wait_rents_when_it_comes():
-    assert events_of(Scenario(jobs_of((5, 7, 1, 0)), waiting_policy("njw"), 0)) == [
+    jobs = jobs_of((5, 7, 1, 0))
+    assert events_of(cg.waiting.Scenario(jobs, waiting_policy("njw"), 0)) == [
         (5, "submit", 1, ()), (5, "rents", 1, ()), (12, "finish", 1, ())
     ]  # fmt: skip
 
 
 def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_does():
-    told = events_of(Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf"))
+    told = events_of(
+        cg.waiting.Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf")
+    )
     assert [event for event in told if event[2] == 2] == [
         (10, "submit", 2, ()),
         (70, "rents", 2, ()),
         (70, "finish", 2, ()),
     ]
     outcome = simulated(
-        Scenario(
+        cg.waiting.Scenario(
             jobs_of((0, 100, 1, 0), (10, 90, 1, 0)),
             waiting_policy("sww", wait_s=60),
             1,
@@ -85,7 +79,13 @@ def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_d
 
 def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
     walk = list(
-        steps(partial(set_up, Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1), 0))
+        steps(
+            partial(
+                set_up,
+                cg.waiting.Scenario(FOUR, waiting_policy("ajw-t", wait_s=60), 1),
+                0,
+            )
+        )
     )
     came = next(step for step in walk if step.event.job == 2)
     assert came.waiting == (2,)
@@ -104,7 +104,11 @@ def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
 
 def test_a_step_shows_a_shared_machine_once():
     jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
-    walk = list(steps(partial(set_up, Scenario(jobs, waiting_policy("ajw"), PAIR), 0)))
+    walk = list(
+        steps(
+            partial(set_up, cg.waiting.Scenario(jobs, waiting_policy("ajw"), PAIR), 0)
+        )
+    )
     assert "machines: 1(3)+2 -" in str(
         next(
             step for step in walk if step.event.kind == "start" and step.event.job == 2
@@ -125,12 +129,14 @@ def cases(draw):
         rng.integers(0, 60, number),
         rng.integers(1, 5, number),
     )
-    jobs = ListedJobs(*columns, columns[2] * rng.integers(0, 4, number))
+    jobs = cg.waiting.ListedJobs(*columns, columns[2] * rng.integers(0, 4, number))
     policy = waiting_policy(
         draw(st.sampled_from(["ajw", "njw", "ajw-t", "sww", "ljw", "compound"])), 30, 20
     )
     machines = draw(st.sampled_from([1, 2, 5, (PAIR[0],), PAIR]))
-    return Scenario(jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"])))
+    return cg.waiting.Scenario(
+        jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"]))
+    )
 
 
 @given(cases())
@@ -158,9 +164,9 @@ def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
 
 
 def test_without_a_simulation_or_records_there_is_no_timeline():
-    case = Scenario(FOUR, waiting_policy("ajw"), 1)
+    case = cg.waiting.Scenario(FOUR, waiting_policy("ajw"), 1)
     for outcome in (simulated(case), follow(case, keep=True)):
-        with pytest.raises(InputError, match="records=True"):
+        with pytest.raises(cg.InputError, match="records=True"):
             _ = outcome.timeline
 
 
@@ -189,7 +195,7 @@ def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
         )
         return by_hand(view)
 
-    simulated(Scenario(FOUR, waiting_policy("ajw"), 1, order))
+    simulated(cg.waiting.Scenario(FOUR, waiting_policy("ajw"), 1, order))
     assert seen == [
         (0, [1], [1]),
         (100, [2, 3, 4], [4, 3, 2]),
@@ -200,9 +206,11 @@ def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
 
 def test_an_order_may_wait():
     def at_noon(view):
-        return by_hand(view) if view.now_s >= 500 else [Wake(500.0)]
+        return by_hand(view) if view.now_s >= 500 else [cg.Wake(500.0)]
 
-    outcome = simulated(Scenario(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True)
+    outcome = simulated(
+        cg.waiting.Scenario(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True
+    )
     assert outcome.jobs["start_s"].tolist() == [500, 600, 650, 680]
 
 
@@ -228,8 +236,13 @@ WRONG = {
 @pytest.mark.parametrize("machines", [2, PAIR], ids=["whole", "shared"])
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_answer_is_one_line(words, machines):
-    with pytest.raises(PolicyError, match=f"policy .* at t = [0-9]+ s .*{words}"):
-        simulated(Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words]))
+    check_refused(
+        lambda: simulated(
+            cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words])
+        ),
+        f"policy .* at t = [0-9]+ s .*{words}",
+        cg.PolicyError,
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,22 +254,25 @@ def test_a_wrong_answer_is_one_line(words, machines):
             "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
         ),
         (
-            (Size("a", 8, 4.0, 0.0),),
+            (cg.waiting.Size("a", 8, 4.0, 0.0),),
             "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
         ),
     ],
 )
 def test_a_machine_without_room_is_refused(machines, words):
     both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
-    with pytest.raises(PolicyError, match=words):
-        simulated(
-            Scenario(
+    check_refused(
+        lambda: simulated(
+            cg.waiting.Scenario(
                 both,
                 waiting_policy("ajw"),
                 machines,
                 lambda view: [(job, 0) for job in view.queue],
             )
-        )
+        ),
+        words,
+        cg.PolicyError,
+    )
 
 
 # ---- under the one study ----
@@ -269,18 +285,17 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
     monkeypatch.setattr(
         Simulation, "finish", lambda run: (made.append(run), finish(run))[1]
     )
-    cg.compare(Scenario(FOUR, machines=2), ["ajw", "njw"], [0])
+    cg.compare(cg.waiting.Scenario(FOUR, machines=2), ["ajw", "njw"], [0])
     assert not made
-    cg.compare(Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
+    cg.compare(cg.waiting.Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
     assert len(made) == 1
-    cg.simulate(Scenario(FOUR, machines=2), "ajw")
+    cg.simulate(cg.waiting.Scenario(FOUR, machines=2), "ajw")
     assert len(made) == 2
 
 
-def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
-    path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
-    case = Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
+def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(file):
+    path = file(OWN, "own.py")
+    case = cg.waiting.Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
     found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
     for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):
         own = simulated(replace(case, order=order))
@@ -290,7 +305,7 @@ def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(tmp_path):
 
 
 def test_a_sweep_varies_case_source_prices_errors_and_limits():
-    case = Scenario(ExponentialJobs(300), machines=101)
+    case = cg.waiting.Scenario(cg.waiting.ExponentialJobs(300), machines=101)
     grid = {
         "machines": [98, 104],
         "rate_per_s": [0.1, 0.2],
@@ -300,21 +315,33 @@ def test_a_sweep_varies_case_source_prices_errors_and_limits():
     }
     study = cg.sweep(case, grid, ["sww"], range(2))
     at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
-    own = Scenario(ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98)
-    own = replace(own, prices=Prices(fixed=1.0), errors=Mispredictions(wait_over=0.1))
+    own = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98
+    )
+    own = replace(
+        own,
+        prices=cg.waiting.Prices(fixed=1.0),
+        errors=cg.waiting.Mispredictions(wait_over=0.1),
+    )
     assert at.values("sww", "price") == [
         follow(own, seed).summary()["price"] for seed in range(2)
     ]
-    shared = Scenario(FOUR, machines=PAIR[:1])
+    shared = cg.waiting.Scenario(FOUR, machines=PAIR[:1])
     assert subject_of(shared).varied(machines=3).machines == PAIR[:1] * 3
 
 
 def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
-    with pytest.raises(InputError, match="machines"):
-        cg.compare(Scenario(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0])
-    wide = Scenario(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
-    with pytest.raises(InputError, match=r"job 1 .* fits on no fixed machine"):
-        cg.compare(wide, ["njw", "ajw"], [0])
+    check_refused(
+        lambda: cg.compare(
+            cg.waiting.Scenario(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0]
+        ),
+        "machines",
+    )
+    wide = cg.waiting.Scenario(jobs_of((0, 1, 9, 0)), waiting_policy("njw"), PAIR)
+    check_refused(
+        lambda: cg.compare(wide, ["njw", "ajw"], [0]),
+        r"job 1 .* fits on no fixed machine",
+    )
 
 
 # ---- the command ----
@@ -327,10 +354,10 @@ OWN = (
 
 
 def test_core_hours_by_a_column_are_cores_times_running_time():
-    jobs = ListedJobs(
+    jobs = cg.waiting.ListedJobs(
         np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3)
     )
-    run = cg.simulate(Scenario(jobs, machines=3), "ajw")
+    run = cg.simulate(cg.waiting.Scenario(jobs, machines=3), "ajw")
     assert [row["core_hours"] for row in run.by("cores")] == [2.0, 8.0, 4.0]
 
 
@@ -338,10 +365,11 @@ def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
     """Full hours with a boot of two minutes: jobs of half an hour and of 59 min on
     demand.
     """
-    size = Size("two", 2, 0.0, 1.0, increment_s=3600.0, boot_s=120.0)
+    size = cg.waiting.Size("two", 2, 0.0, 1.0, increment_s=3600.0, boot_s=120.0)
     jobs = jobs_of((0, 1800, 2, 0), (60, 1800, 1, 0), (90, 3540, 4, 0))
     run = simulated(
-        Scenario(jobs, waiting_policy("njw"), (size,), sizes=(size,)), keep=True
+        cg.waiting.Scenario(jobs, waiting_policy("njw"), (size,), sizes=(size,)),
+        keep=True,
     )
     assert run.jobs["on_demand"].tolist() == [False, True, True]
     # to the last end; two machines, two hours each

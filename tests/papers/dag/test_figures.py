@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from cgrsp_simpy.dag.graph import Graph
+import cgrsp_simpy as cg
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.platform import Servers
-from cgrsp_simpy.dag.policies import find
-from cgrsp_simpy.dag.problem import Plan, Problem
 from cgrsp_simpy.dag.scenario import schedule_of, simulate
 from cgrsp_simpy.papers.dag import figures
 from cgrsp_simpy.papers.dag.figures import (
@@ -33,11 +30,11 @@ def test_a_run_as_rows():
     """Two nodes in a row, of 2 and 4 s, on two GPUs; half a gigabyte takes half a
     second.
     """
-    graph = Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
-    problem = Problem(
-        graph, Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform()
+    graph = cg.dag.Graph([2.0, 4.0], [0, 0], [(0, 1)], [0.5], names=("a", "b"))
+    problem = cg.dag.Problem(
+        graph, cg.dag.Servers(2, 1, tflops=(1.0,), inter_gb_per_s=1.0).platform()
     )
-    rows = run_rows(simulate(problem, Plan(np.array([0, 1]))), "hand")
+    rows = run_rows(simulate(problem, cg.dag.Plan(np.array([0, 1]))), "hand")
     assert [
         (
             row["what"],
@@ -70,13 +67,15 @@ def test_learning_of_more_than_a_minute_is_announced(monkeypatch, caplog):
 def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
     over = by(FIGURES["order"].rows(runs), "over_heft", "scheduler", "order")
     problems = [runs.scenario.problem(seed) for seed in range(3)]
-    heft_s = [find(problem, "heft", runs.budget).makespan_s for problem in problems]
+    heft_s = [
+        cg.dag.find(problem, "heft", runs.budget).makespan_s for problem in problems
+    ]
     for seed, problem in enumerate(problems):
         for name in ("random-search", "woa", "rtgs", "worl-rtgs"):
-            found_s = find(problem, name, runs.budget, seed).makespan_s
+            found_s = cg.dag.find(problem, name, runs.budget, seed).makespan_s
             assert over[name, "graph"][seed] == pytest.approx(found_s / heft_s[seed])
         placed = {
-            order: Plan(heft(problem).gpu, run_order(problem, order))
+            order: cg.dag.Plan(heft(problem).gpu, run_order(problem, order))
             for order in ORDERS
         }
         for order, plan in placed.items():

@@ -10,8 +10,7 @@ from hgsp.tasks import SLOW, instance_of, instances
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgrsp_simpy.hgsp.generate import Level, generate
-from cgrsp_simpy.hgsp.schedule import greedy_assignment
+import cgrsp_simpy as cg
 from cgrsp_simpy.papers.hgsp import sagreedy as program
 from cgrsp_simpy.papers.hgsp.sagreedy import inserter, sagreedy
 
@@ -60,7 +59,7 @@ def test_a_task_at_the_front_leaves_the_gap_before_it_to_others():
         (2, 0, 9, 1, 0), (2, 0, 9, 1, 1), (2, 0, 11, 1, 10), gpus=(SLOW,)
     )
     assert inserter(three)(np.array([2, 1, 0])).start_s.tolist() == [3, 1, 10]
-    assert greedy_assignment(three, [2, 1, 0]).start_s.tolist() == [14, 12, 10]
+    assert cg.hgsp.greedy_assignment(three, [2, 1, 0]).start_s.tolist() == [14, 12, 10]
 
 
 @given(instances(), st.randoms(use_true_random=False))
@@ -71,7 +70,7 @@ def test_insertion_is_greedy_in_order_of_arrival_and_puts_no_task_later_than_it_
     """In any order each task is in the earliest gap there was, on the GPU where it
     ends first, as a search over every start says.
     """
-    greedy = greedy_assignment(instance, range(instance.tasks))
+    greedy = cg.hgsp.greedy_assignment(instance, range(instance.tasks))
     inserted = inserter(instance)(np.arange(instance.tasks))
     np.testing.assert_array_equal(inserted.gpu, greedy.gpu)
     np.testing.assert_array_equal(inserted.start_s, greedy.start_s)
@@ -114,7 +113,9 @@ def earliest_end(instance, task, gpu, others, schedule):
 @given(instances(), st.integers(0, 3))
 @settings(max_examples=40)
 def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed):
-    greedy = greedy_assignment(instance, range(instance.tasks)).weighted_tardiness
+    greedy = cg.hgsp.greedy_assignment(
+        instance, range(instance.tasks)
+    ).weighted_tardiness
     found, course = sagreedy(instance, seed, iterations=30)
     assert found.weighted_tardiness <= greedy
     assert (
@@ -126,7 +127,7 @@ def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed
 
 
 def test_the_same_seed_gives_the_same_search():
-    instance = generate(Level(60, "small", 10, (1, 2)), seed=1)
+    instance = cg.hgsp.generate(cg.hgsp.Level(60, "small", 10, (1, 2)), seed=1)
     one, again = (sagreedy(instance, seed=7, iterations=50) for _ in range(2))
     assert one[1] == again[1]
     assert one[1] != sagreedy(instance, seed=8, iterations=50)[1]

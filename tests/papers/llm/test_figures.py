@@ -7,7 +7,6 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.papers.llm import figures as llm
 from cgrsp_simpy.papers.llm.table import table_two
-from cgrsp_simpy.studies.subject import subject_of
 
 FEW = cg.llm.Offered(60, rate_per_s=6.0, output_tokens=20)
 
@@ -32,32 +31,6 @@ def test_both_are_drawn_with_an_index(folder):
     assert "those of WSRPT are 102 and 1.5 s" in index
     for row, own in zip(rows_of(folder / "llm_table2.csv"), table_two(), strict=True):
         assert row == {name: str(value) for name, value in own.items()}
-
-
-@pytest.mark.slow
-def test_latencies_are_those_of_runs_on_1_to_16_gpus(folder):
-    rows = rows_of(folder / "llm_gpus.csv")
-    numbers = {
-        key: [
-            int(row["gpus"])
-            for row in rows
-            if (row["model"], row["tensor_parallel"]) == key
-        ]
-        for key in ((row["model"], row["tensor_parallel"]) for row in rows)
-    }
-    assert numbers == {
-        ("70B", "2"): [2, 4, 6, 8, 12, 16],
-        ("70B", "4"): [4, 8, 12, 16],
-        ("70B", "8"): [8, 16],
-        ("8B", "1"): [1, 2, 4, 8, 16],
-    }
-    [row] = [row for row in rows if (row["tensor_parallel"], row["gpus"]) == ("4", "8")]
-    own = (
-        subject_of(cg.llm.Scenario(FEW, cg.llm.Service(8, 4))).run("fifo", 0).summary()
-    )
-    assert {name: float(row[name]) for name in llm.SHOWN} == {
-        name: own[name] for name in llm.SHOWN
-    }
 
 
 def test_the_log_of_the_figure_is_named_with_its_licence():

@@ -12,12 +12,12 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from PIL import Image
-from support import check_bad_input, outcome
+from support import check_bad_input, check_refused, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.papers.thesis import example_figures as days
-from cgrsp_simpy.papers.thesis.experiments import TABLES, known_directory
+from cgrsp_simpy.papers.thesis import day_figures as days
+from cgrsp_simpy.papers.thesis.experiments import known_directory
 from cgrsp_simpy.papers.thesis.figures import (
     FIGURES,
     architecture,
@@ -63,7 +63,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
     runs, tmp_path, monkeypatch
 ):
     # no study is simulated again
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate._carry_out", None)
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.as_they_come", None)
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
@@ -96,20 +96,6 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
     for row in differing:
         name = f"{row['row']}, {row['column']}, {row['part']}"
         assert f"{name} (published {row['published']}, ours " in told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", ["5.5", "5.6", "slots"])
-def test_what_is_plotted_are_the_cells_of_the_table(id, runs, results, tmp_path):
-    (path, *_) = draw_figures(tmp_path, [id], runs_from=runs)
-    (table,) = FIGURES[id].needs
-    plotted = {(row["row"], row["column"], row["part"]): row for row in rows_of(path)}
-    assert len(plotted) == len(TABLES[table].cells)
-    for cell in TABLES[table].cells:
-        row = plotted[cell.row, cell.column, cell.part]
-        (values,) = results.sample(cell.measure, SEEDS)
-        assert float(row["reproduced"]) == pytest.approx(values.mean(), rel=1e-12)
-        assert row["published"] == str(float(cell.figure))
 
 
 # ---- Rows of single runs ----
@@ -203,6 +189,7 @@ def drawn_rows(tmp_path, id, **changed):
     return FIGURES[id].read(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
     """Policies that are printed keep their published values; others have none."""
     changed = {
@@ -242,6 +229,7 @@ def test_figures_take_a_policy_of_one_s_own(id):
     assert {"mine", "here jobs = 30, other than in the thesis"} <= said
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
     # no run is made
     monkeypatch.setattr(Subject, "run", None)
@@ -300,8 +288,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
 )
 def test_what_cannot_be_drawn_is_told(id, given, words):
     quoted = re.escape(words).replace("'", "'?")  # by Matplotlib from 3.9 on
-    with pytest.raises(cg.InputError, match=quoted):
-        cg.thesis.figure(id, **given)
+    check_refused(lambda: cg.thesis.figure(id, **given), quoted)
 
 
 # ---- Commands ----
@@ -314,8 +301,14 @@ def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 100 / 25.4, abs=1
     )
-    assert main(["redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+    assert (
+        len(
+            output(
+                capsys, "redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"
+            ).splitlines()
+        )
+        == 4
+    )
     assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
         200 * 180 / 25.4, abs=1
     )
@@ -387,6 +380,7 @@ def command(line, capsys):
     return status, out, err
 
 
+@pytest.mark.slow
 def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
     run_tables(("5.9",), 2, None, tmp_path / "one")
     status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis.statistics import cohens_d
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis import experiments, verdict
 from cgrsp_simpy.papers.thesis.experiments import (
@@ -103,6 +102,7 @@ def few():
     }
 
 
+@pytest.mark.slow
 def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
     far = few[6]["RH vs FIFO, miss", "t"]
     assert (far.verdict, far.ours) == (DIFFERENT, "-45.548")
@@ -114,6 +114,7 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
     assert all(one.half_width < 25 for one in others)
 
 
+@pytest.mark.slow
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
     n, figures = 5, few[5]
     edf, fifo = (
@@ -143,7 +144,9 @@ def test_statistics_work_along_the_last_axis():
 def test_statistics_of_cells_are_those_of_the_books():
     rng = np.random.default_rng(3)
     a, b = rng.normal(1, 2, 30), rng.normal(0, 1, 30)
-    assert pooled_d(a, b) == pytest.approx(cohens_d(a.tolist(), b.tolist()))
+    assert pooled_d(a, b) == pytest.approx(
+        cg.statistics.cohens_d(a.tolist(), b.tolist())
+    )
     assert paired_t(30)(a, b) == pytest.approx(stats.ttest_rel(a, b).statistic)
     # four times the pairs
     assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))
@@ -165,6 +168,7 @@ def test_rounding_is_half_of_the_last_digit(printed, half):
     assert rounding(printed) == pytest.approx(half)
 
 
+@pytest.mark.slow
 def test_a_cell_is_an_entry_with_its_interval_and_z(small):
     entry, cell = small[0].entry(), small[0]
     assert (entry.where, entry.statement) == ("Table 5.9", "CR* = 1.5, wait, min")

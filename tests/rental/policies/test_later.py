@@ -5,10 +5,7 @@ from dataclasses import replace
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.decide.recommend import later
-from cgrsp_simpy.market.law import Clock, Market
-from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.later import LooseLater, scarce_spans
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -29,7 +26,7 @@ NOON_S = 4 * 3600.0  # a run starts at 08:00
     ],
 )
 def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(bands, spans):
-    scenario = replace(DAY, market=Market(Clock(bands, start_h=8)))
+    scenario = replace(DAY, market=cg.Market(cg.Clock(bands, start_h=8)))
     assert scarce_spans(scenario.known()) == spans
 
 
@@ -38,13 +35,13 @@ def decided(*jobs, now_s):
 
 
 def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
-    patient, urgent = Job(0, 0.0, NOON_S + 8 * 3600), Job(1, 0.0, NOON_S + 3600)
-    tight = Job(2, 0.0, NOON_S + 9 * 3600, tight=True)
+    patient, urgent = cg.Job(0, 0.0, NOON_S + 8 * 3600), cg.Job(1, 0.0, NOON_S + 3600)
+    tight = cg.Job(2, 0.0, NOON_S + 9 * 3600, tight=True)
     *answers, wake = decided(patient, urgent, tight, now_s=NOON_S)
     assert [job.id for job, _ in answers] == [1, 2]
-    assert isinstance(wake, Wake) and wake.at_s == pytest.approx(NOON_S + 6 * 3600)
+    assert isinstance(wake, cg.Wake) and wake.at_s == pytest.approx(NOON_S + 6 * 3600)
     assert [job.id for job, _ in decided(patient, now_s=NOON_S - 60)] == [0]
-    assert decided(patient, now_s=NOON_S) == [Wake(wake.at_s)]
+    assert decided(patient, now_s=NOON_S) == [cg.Wake(wake.at_s)]
 
 
 @pytest.mark.parametrize("policy", ["cadr", "edf", "triage"])
@@ -73,6 +70,6 @@ def test_where_all_jobs_are_tight_nothing_changes(policy):
 
 def test_later_is_tried_where_it_can_differ():
     assert [each.name for each in later(DAY, "cadr")] == ["cadr-later"]
-    constant = replace(DAY, market=Market(Clock(((0, 1.0),))))
+    constant = replace(DAY, market=cg.Market(cg.Clock(((0, 1.0),))))
     assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []
     assert later(DAY, "own.py:rule") == []

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
-from support import several
+from support import refusals, several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import LOW, Status
@@ -19,7 +19,6 @@ from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
-from cgrsp_simpy.rental.terms import Preemption
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -27,9 +26,6 @@ PEAK_S, END_S = 6 * HOUR, 10 * HOUR
 # in the peak an RTX 3090 is Low with chance 0.375, an RTX A4000 with 0.0625
 SLOW, FAST = "RTX 3090", "RTX A4000"
 GPU = cg.THESIS_GPUS[0]
-# nothing but the mean wait counts
-WAIT_ALONE = "price_miss_usd=0,price_late_usd_per_min=0"
-DEAR_WAIT = "price_wait_usd_per_min=100"
 
 
 def loose(id, left_s, now_s=0.0, complexity=1):
@@ -458,74 +454,11 @@ def test_r_of_a_long_class_is_that_of_a_sample():
 # ---- the order ----
 
 
-def test_shortest_first_then_deadline_where_the_wait_is_all_that_counts():
-    queue = [
-        loose(0, 9000, complexity=3),
-        loose(1, 8000, complexity=1),
-        tight(2, 300, complexity=2),
-        loose(3, 7000, complexity=1),
-        tight(4, 40, complexity=3),
-    ]
-    assert order(queue, parameters=WAIT_ALONE) == [3, 1, 2, 4, 0]
-
-
-def test_a_late_job_goes_first_where_its_minutes_cost_more_than_the_others_deadlines():
-    queue = [loose(0, 2000), loose(1, 40, complexity=3)]
-    # the index of the late one is (u + v) / W: 11 / 60 000 / 98; of the other 1 / 60
-    # 000 / 60, and nearly nothing for its deadline
-    assert order(queue) == [1, 0]
-    assert order(queue, parameters="price_late_usd_per_min=0") == [0, 1]
-    # 1 / 300 x exp(-240 / h) / 60 and more
-    urgent = [loose(0, 300), loose(1, 40, complexity=3)]
-    assert order(urgent) == [0, 1]
-    assert order(urgent, parameters="price_late_usd_per_min=1") == [1, 0]
-
-
-def test_the_further_it_looks_ahead_the_sooner_a_deadline_counts():
-    queue = [loose(0, 30_000), loose(1, 4000, complexity=3)]
-    assert order(queue) == [0, 1]
-    assert order(queue, parameters="ahead_s=900") == [1, 0]
-    # a hundred that wait as well: the line's time has a standard deviation
-    many = [*queue, *(loose(id, 40_000) for id in range(2, 100))]
-    first = assign(many, 0.0, [SLOW], "spread=0")[0][0]
-    assert (first, assign(many, 0.0, [SLOW], "spread=40")[0][0]) == (0, 1)
-
-
 # ---- the slot ----
 
 
 CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
-
-
-def taken(
-    waiting,
-    parameters="",
-    gpus=(CHEAP, DEAR),
-    now_s=0.0,
-    left_s=9000,
-    rate_per_s=1e-9,
-    **market,
-):
-    """The type that the first of some waiting jobs is put on, one slot of free type."""
-    load = cg.PoissonWorkload(9, rate_per_s)
-    scenario = cg.Scenario("prices", load, (gpus[0],), gpus, True, cg.Market(**market))
-    queue = [tight(id, left_s, now_s) for id in range(waiting)]
-    answer = cg.make_policy(f"triage:{parameters}")(scenario.moment(queue, now_s))
-    return answer[0][1].gpu.name
-
-
-def test_a_dear_type_is_taken_when_what_it_saves_the_others_is_worth_its_rent():
-    # 45 s shorter at .001 USD per minute of each; 15 x 10 - 60 x .3 USD s / h = .0367
-    # USD more
-    worth = 0.0367 / (45 * 0.001 / 60)
-    assert taken(int(worth) - 1) == "cheap"
-    assert taken(int(worth) + 2) == "dear"
-    assert taken(1, "price_wait_usd_per_min=0.1") == "dear"
-    # as many more are delayed that come before the line is empty, if half of the time
-    # is spare
-    assert taken(int(worth / 2) - 1, rate_per_s=0.1) == "cheap"
-    assert taken(int(worth / 2) + 2, rate_per_s=0.1) == "dear"
 
 
 # ---- now or later ----
@@ -542,19 +475,6 @@ def test_a_slot_is_held_until_the_scarcity_ends():
     # with hours to go, and before it begins
     assert assign(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
     assert assign(queue, 0.0, [SLOW]) == [(0, 0)]
-
-
-def test_a_better_hour_is_not_waited_for_if_waiting_costs_much():
-    """Forty minutes before; a delay takes 1,492 s in the mean, and one in ten makes it
-    late.
-    """
-    now_s = END_S - 2400
-    job = [loose(0, 5400, now_s)]
-    assert assign(job, now_s, [SLOW]) == []
-    assert assign(job, now_s, [SLOW], DEAR_WAIT) == [(0, 0)]
-    assert assign(job, now_s, [SLOW], WAIT_ALONE) == [(0, 0)]
-    # ten minutes before it is the shorter wait
-    assert assign([loose(0, 9000, END_S - 600)], END_S - 600, [SLOW], DEAR_WAIT) == []
 
 
 def one_slot(low_s, tau_s, sight="now"):
@@ -574,12 +494,6 @@ def seen_view(status, parameters="", sight="now", now_s=0.0, tau_s=900):
     return cg.make_policy(f"triage:{parameters}")(
         day.moment([job], now_s, seed=next(seeds))
     )
-
-
-def test_a_slot_is_held_while_its_type_is_seen_low_and_sent_to_otherwise():
-    assert pairs(seen_view(LOW)) == []
-    assert pairs(seen_view(Status.HIGH)) == pairs(seen_view(Status.MEDIUM)) == [(0, 0)]
-    assert pairs(seen_view(LOW, sight="none")) == [(0, 0)]
 
 
 def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
@@ -620,7 +534,7 @@ def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_aga
         ({}, [60.0]),
         ({"checkpoint_s": 25, "checkpoint_cost_s": 5}, [30, 30, 10]),
     ):
-        terms = cg.Terms(preemption=(Preemption(CHEAP.name, 30.0),), **terms)
+        terms = cg.Terms(preemption=(cg.Preemption(CHEAP.name, 30.0),), **terms)
         load = cg.PoissonWorkload(9, 0.001)
         day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
         expected_s = expected_work_s(day.known(), CHEAP)[0]
@@ -674,27 +588,6 @@ def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
     ]
 
 
-def test_a_job_that_is_late_is_held_by_what_its_minutes_cost():
-    """Seen Low for 900 / .7 s in the mean, or a delay of 1000 s: later by the minutes
-    between.
-    """
-    job = cg.Job(0, 0.0, 10.0)
-    for low_s, wanted in ((1000, [(0, 0)]), (1500, [])):
-        day, _ = one_slot(low_s, 900)
-        seeds = (
-            i for i in range(999) if Stock(day.market, i).status(GPU, HOUR, 0.0) == LOW
-        )
-        view = day.moment([job], HOUR, seed=next(seeds))
-        assert pairs(cg.make_policy("triage")(view)) == wanted
-
-
-def test_low_stock_that_lasts_longer_than_its_delay_is_not_waited_out():
-    # 900 / .7 s against 5000; 9000 / .7
-    assert pairs(seen_view(LOW, DEAR_WAIT)) == []
-    assert pairs(seen_view(LOW, tau_s=9000)) == [(0, 0)]
-    assert pairs(seen_view(LOW, DEAR_WAIT, tau_s=9000)) == [(0, 0)]
-
-
 def test_a_held_slot_is_looked_at_again():
     assert seen_view(LOW) == [cg.Wake(60.0)]
     assert seen_view(LOW, "look_s=7") == [cg.Wake(7.0)]
@@ -707,29 +600,6 @@ def test_a_held_slot_is_looked_at_again():
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert answer(queue, now_s, [SLOW]) == [cg.Wake(now_s + 60)]
     assert answer(queue, now_s, [SLOW], "look_s=7") == [cg.Wake(pytest.approx(END_S))]
-
-
-def busy_pair(parameters="", left_s=20_000, waiting=1, rate_per_s=0.001, free=(1,)):
-    """Of a cheap and a dear slot the dear one is free; jobs come far apart."""
-    gpus = (
-        replace(CHEAP, high_stock_probability=1.0),
-        replace(DEAR, high_stock_probability=1.0),
-    )
-    day = cg.Scenario("busy", cg.PoissonWorkload(9, rate_per_s), gpus, gpus)
-    busy = {index: 50.0 for index in (0, 1) if index not in free}
-    view = day.moment([loose(id, left_s) for id in range(waiting)], busy=busy)
-    return cg.make_policy(f"triage:{parameters}")(view)
-
-
-def test_a_job_waits_for_a_busy_slot_of_a_cheaper_type():
-    # 15 s at 10 USD per hour are 4.2 cents, 60 s at .3 USD .5; the wait of a minute or
-    # so .1
-    assert busy_pair() == []  # it is asked again when that slot is free
-    assert pairs(busy_pair(free=(0, 1))) == [(0, 0)]
-    assert pairs(busy_pair("price_wait_usd_per_min=1")) == [(0, 1)]
-    assert pairs(busy_pair(left_s=70)) == [(0, 1)]  # it would be late
-    # more comes than that line can do: it is a burst, and half of the rate empties it
-    assert busy_pair(rate_per_s=0.02) == []
 
 
 def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
@@ -783,30 +653,18 @@ def test_one_policy_object_serves_runs_in_different_markets():
 # ---- parameters ----
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("price_miss_usd=-1", "price_miss_usd"),
-        ("price_late_usd_per_min=-0.1", "price_late_usd_per_min"),
-        ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
-        ("ahead_s=0", "ahead_s"),
-        ("ahead_s=nan", "ahead_s"),
-        ("spread=-0.1", "spread"),
-        ("spread=inf", "spread"),
-        ("look_s=0", "look_s"),
-        ("look_s=soon", "a number"),
-        ("gate=0.3", "gate"),
-        ("sight=false", "sight"),
-        ("name=mine", "name"),
-    ],
+test_wrong_parameters_are_named_in_one_line = refusals(
+    ("price_miss_usd=-1", "price_miss_usd"),
+    ("price_late_usd_per_min=-0.1", "price_late_usd_per_min"),
+    ("price_wait_usd_per_min=inf", "price_wait_usd_per_min"),
+    ("ahead_s=0", "ahead_s"),
+    ("ahead_s=nan", "ahead_s"),
+    ("spread=-0.1", "spread"),
+    ("spread=inf", "spread"),
+    ("look_s=0", "look_s"),
+    ("look_s=soon", "a number"),
+    ("gate=0.3", "gate"),
+    ("sight=false", "sight"),
+    ("name=mine", "name"),
+    call=lambda text: cg.make_policy(f"triage:{text}"),
 )
-def test_wrong_parameters_are_named_in_one_line(text, message):
-    with pytest.raises(cg.InputError, match=message) as error:
-        cg.make_policy(f"triage:{text}")
-    assert "\n" not in str(error.value)
-
-
-def test_a_parameter_may_be_at_its_bound():
-    free = "price_miss_usd=0,price_late_usd_per_min=0,price_wait_usd_per_min=0,spread=0"
-    run = cg.simulate(cg.day("quiet"), f"triage:{free},ahead_s=1e-9,look_s=1e-3", 0)
-    assert run.summary()["completed"] == 6

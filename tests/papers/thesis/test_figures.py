@@ -16,7 +16,7 @@ from support import check_bad_input, check_refused, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.papers.thesis import day_figures as days
+from cgrsp_simpy.papers.thesis import example_figures as days
 from cgrsp_simpy.papers.thesis.experiments import known_directory
 from cgrsp_simpy.papers.thesis.figures import (
     FIGURES,

@@ -510,11 +510,11 @@ class Search:
         """Optimise the number of machines of each size in turn, while that improves."""
         best = self.attempt(numbers, policy)
         while True:
-            fewer = [
+            starts = [best]
+            starts += [
                 self._at(best.own, policy, place, math.floor(number / STEP))
                 for place, number in enumerate(best.own if len(numbers) > 1 else ())
             ]
-            starts = [best, *fewer]
             pairs = product(starts, range(len(numbers)))
             candidate = min((self._of_size(*pair, policy) for pair in pairs), key=VALUE)
             if candidate.value >= best.value or len(numbers) == 1:

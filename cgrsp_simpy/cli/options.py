@@ -70,19 +70,12 @@ def add_scenario(
 ) -> None:
     """Add the arguments for scenario and words; more, names: additional help texts."""
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
-    add_words(
-        parser,
-        "; ".join(
-            filter(
-                None,
-                [
-                    "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
-                    " parameters SCENARIO lists them",
-                    more,
-                ],
-            )
-        ),
+    text = (
+        "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
+        " parameters SCENARIO lists them"
     )
+    text += f"; {more}" if more else ""
+    add_words(parser, text)
 
 
 def add_words(parser: argparse.ArgumentParser, text: str) -> None:

@@ -526,7 +526,8 @@ class Simulation:
         del self.granted_claims[claim]
         if self.listener and started and not claim.revoked:
             self.emit("finish", claim, self.report.describe("finish", claim))
-        if started or claim.revoked:  # else the process has not heard of the grant
+        # else the process has not heard of the grant, or has declined it at once
+        if started or claim.revoked or claim.granted_s < self.env._now:
             self._update_job(claim)
         for request in claim.turns:
             # without effect if the job has released it already

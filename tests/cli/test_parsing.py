@@ -129,6 +129,7 @@ def test_help_is_complete_in_80_columns(verb):
     text = parser_of(verb).format_help() if verb else overview()
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
+    assert "{" not in text, "a placeholder that was not filled in"
     assert not [line for line in lines if line.endswith(("...", "…"))] or not verb
     assert "{" not in text  # a placeholder that nothing has filled
     assert all(name in overview() for name in VERBS)

@@ -392,6 +392,20 @@ def test_a_claim_or_job_without_a_number_is_refused(claimant, job, message):
     check_refused(lambda: cg.simulate(Odd(claimant=claimant), "first"), message)
 
 
+def test_a_claim_counts_if_its_job_leaves_before_the_request():
+    def leaves(run, job):
+        with run.claim(job, request=False) as claim:
+            yield claim
+            yield run.timeout(2.0)
+
+    jobs = cg.simulate(Shop(leaves, 2), "first").jobs
+    assert jobs[["dispatch_s", "finish_s", "wait_s", "claims"]].tolist() == [
+        (0, 2, 0, 1),
+        (2, 4, 1, 1),
+    ]
+    assert np.isnan(jobs["start_s"]).all()
+
+
 def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
     def nested(run, job):
         with run.claim((job, 1)) as first:

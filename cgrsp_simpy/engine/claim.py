@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappush
 from operator import itemgetter
 from types import TracebackType
@@ -75,7 +76,10 @@ class Callbacks(list[Any]):
 
     def append(self, callback: Any) -> None:
         list.append(self, callback)
-        self.claim.on_awaited()
+        claim = self.claim
+        claim.awaited = True
+        if claim.answer is not PENDING:
+            claim.on_awaited()
 
 
 class Claim(simpy.Event):
@@ -207,13 +211,13 @@ class Claim(simpy.Event):
             )
         self.state, self.started_s = REQUESTED, self.env._now
         resources = self.run.resources
-        turns = self.turns = [
-            resources[number].request(amount)
-            for number, amount in self.parts
-            if amount > 0
-        ]
-        for turn in turns:  # SimPy sets it to the active process; a grant has none
-            turn.proc = self.process
+        turns = self.turns = []
+        for number, amount in self.parts:
+            if amount > 0:
+                turn = resources[number].request(amount)
+                # SimPy sets it to the active process; a grant has none
+                turn.proc = self.process
+                turns.append(turn)
         if self.run.listener:
             self.run.emit("start", self, self.run.report.describe("start", self))
         return turns[0] if len(turns) == 1 else JointRequest(self.env, turns)
@@ -283,6 +287,31 @@ ClaimRecord = tuple[
 granted, requested and released, seconds, NaN for what has not happened; and further
 phases, each with its begin. A plain tuple, since one per claim has to be fast to make.
 """
+
+
+class ClaimRecords:
+    """The claims of a run that have been released, in this order.
+
+    recent: those since the last call of `pack`, as tuples; earlier ones are stored as
+    columns, which need less memory and no garbage collection.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[Any, ...]] = []
+        self.recent: list[ClaimRecord] = []
+
+    def pack(self) -> None:
+        """Store the recent claims as columns."""
+        if self.recent:
+            jobs, parts, *times_s, phases = zip(*self.recent)
+            columns = [array("d", column) for column in times_s]
+            self._blocks.append((jobs, parts, *columns, phases))
+            self.recent = []
+
+    def __iter__(self) -> Iterator[ClaimRecord]:
+        for columns in self._blocks:
+            yield from zip(*columns)
+        yield from self.recent
 
 
 def claims_table(records: Iterable[ClaimRecord]) -> np.ndarray[Any, np.dtype[Any]]:

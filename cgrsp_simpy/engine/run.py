@@ -16,7 +16,7 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.base.timeline import Timeline
-from cgrsp_simpy.engine.claim import ClaimRecord, Part, claims_table
+from cgrsp_simpy.engine.claim import ClaimRecords, Part, claims_table
 from cgrsp_simpy.engine.report import Columns, Report
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Records:
     blocks : list of list of array, or None
         Columns per block; None if rows are not kept.
     claims : iterable of ClaimRecord, or None
-        The released claims, a list unless a compiled run supplies them; None if they
-        are not kept.
+        The released claims, as ClaimRecords unless a compiled run supplies them; None
+        if they are not kept.
     dtypes : mapping
         Name -> dtype of the columns whose dtype does not depend on the jobs.
     missing_row : tuple
@@ -53,7 +53,7 @@ class Records:
         model = report.model
         self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
-        self.claims: Any = list[ClaimRecord]() if keep else None
+        self.claims: Any = ClaimRecords() if keep else None
         self.dtypes = {
             **dict.fromkeys(TIMES, "f8"),
             **report.claim_columns,
@@ -65,7 +65,9 @@ class Records:
         self._model = model
         # what a row has after the job
         self._row_names = (*TIMES, *report.claim_columns, *model.columns)
-        self._rows: list[tuple[Any, ...]] = []  # not summed up yet
+        self._width = 1 + len(self._row_names)
+        self._most = BLOCK * self._width
+        self._values: list[Any] = []  # of rows that are not summed up yet
         self._summed_up = 0  # number of rows
         self._job_fields: tuple[str, ...] = ()
         self._jobs_are_tuples = True
@@ -99,23 +101,26 @@ class Records:
     @property
     def number(self) -> int:
         """Number of rows."""
-        return self._summed_up + len(self._rows)
+        return self._summed_up + len(self._values) // self._width
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Add the row of a job: the job, `TIMES`, the report's claim_columns, and the
         model's columns.
         """
-        self._rows.append(row)
-        if len(self._rows) >= BLOCK:
+        self._values += row
+        if len(self._values) >= self._most:
             self.flush()
 
     def flush(self) -> None:
         """Aggregate the rows added since the last block."""
-        if not self._rows:
+        if self.claims is not None:
+            self.claims.pack()
+        if not self._values:
             return
-        jobs, *recorded = zip(*self._rows)
+        width = self._width
+        jobs, *recorded = [self._values[column::width] for column in range(width)]
         self._summed_up += len(jobs)
-        self._rows = []
+        self._values = []
         names = job_fields(jobs[0])
         if self._jobs_are_tuples:
             values = [*zip(*jobs)]

@@ -394,7 +394,7 @@ class Simulation:
         """
         if self.records.claims is not None:
             parts, phases = ((number, 1.0),), ((phase, from_s),)
-            self.records.claims.append(
+            self.records.claims.recent.append(
                 (job_id(job), parts, from_s, math.nan, to_s, phases)
             )
 
@@ -537,7 +537,7 @@ class Simulation:
         self.view.on_release(claim)
         if self.records.claims is not None:
             times_s = claim.granted_s, claim.started_s, self.env._now
-            self.records.claims.append(
+            self.records.claims.recent.append(
                 (job_id(claim.job), claim.parts, *times_s, claim.phases)
             )
         # a claim is its own value: without that reference it is freed at once

@@ -24,8 +24,8 @@ from cgrsp_simpy.engine.run import BLOCK, Records, Run
 from cgrsp_simpy.market.law import HourlyStock, Market
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.kernel import loop, state
-from cgrsp_simpy.rental.kernel import triage as by_triage
-from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array
+from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array, filled
+from cgrsp_simpy.rental.kernel.triage import CALLED
 from cgrsp_simpy.rental.policies import law
 from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
 from cgrsp_simpy.rental.policies.rules import (
@@ -54,7 +54,7 @@ if COMPILED:
         if name.startswith(f"{state.__package__}.")
     ]
     if KEPT is not None:
-        callees = {sys.modules[function.__module__] for function in by_triage.CALLED}
+        callees = {sys.modules[function.__module__] for function in CALLED}
         forget(KEPT, FILES, [*FILES, *callees, sys.modules[rounding_s.__module__]])
 
 Made = ListPolicy | Triage
@@ -66,8 +66,6 @@ CONSTANT = ("slots", "offered_load", "dearest_usd_per_h")
 ROOM, SEEN = 1024, 4096
 # terms that the loop supports
 BILLS = ("warm_s", "billed_from", "minimum_s", "increment_s")
-# columns of a row after the record
-PAID = "warm_starts provisioning_usd idle_usd rounding_usd".split()
 NEEDED = 'it needs numba, the extra fast: pip install ".[fast]" in a clone'
 LOOK_AHEAD_S = 86400.0  # the stock is drawn so far in advance
 
@@ -79,15 +77,22 @@ def why_not_compiled(scenario: Any, policy: Any) -> str:
     """Return the reason why a policy cannot run compiled on a scenario, or ""."""
     mixed = any(job_class.weight is None for job_class in scenario.workload.classes)
     weighs = type(policy) is Triage
-    if mixed and (weighs or isinstance(getattr(policy, "order", None), Index)):
-        return "jobs of one deadline class differ in weight"
-    if weighs and scenario.market.poll_s is not None:
-        return "triage weighs what it sees of the stock"
-    if scenario.terms.warm_s and hasattr(policy, "keep_s"):
-        return "the policy decides how long instances are kept"
-    if reason := scenario.compiled_setup.why_not_compiled or of_policy(policy):
-        return str(reason)
-    return "" if COMPILED else NEEDED
+    indexed = isinstance(getattr(policy, "order", None), Index)
+    sees, keeps = scenario.market.poll_s is not None, hasattr(policy, "keep_s")
+    reasons = {
+        "jobs of one deadline class differ in weight": mixed and (weighs or indexed),
+        "triage weighs what it sees of the stock": weighs and sees,
+        "the policy decides how long instances are kept": (
+            keeps and bool(scenario.terms.warm_s)
+        ),
+    }
+    reason = first_reason(reasons) or scenario.compiled_setup.why_not_compiled
+    return reason or of_policy(policy) or ("" if COMPILED else NEEDED)
+
+
+def first_reason(reasons: dict[str, bool]) -> str:
+    """Return the first reason that applies, or ""."""
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
 def of_scenario(scenario: Any) -> str:
@@ -95,16 +100,11 @@ def of_scenario(scenario: Any) -> str:
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
         return "the scenario has a part of a user's class"
-    if scenario.opening.hours:
-        return "its slots open and close by the hour"
-    others = [item for item in fields(Terms) if item.name not in BILLS]
     changed = [
         item.name
-        for item in others
-        if getattr(scenario.terms, item.name) != item.default
+        for item in fields(Terms)
+        if item.name not in BILLS and getattr(scenario.terms, item.name) != item.default
     ]
-    if changed:
-        return f"its terms of renting have {', '.join(changed)}"
     plain = Market(
         market.clock,
         market.delay_s,
@@ -118,11 +118,15 @@ def of_scenario(scenario: Any) -> str:
         market.persistence_s,
         market.sight,
     )
-    if plain != market:
-        return "its stock is replayed, or has two time scales"
-    if len({gpu.name for gpu in kinds}) < len(kinds):
-        return "two of its GPU types have one name"
-    return ""
+    reasons = {
+        "its slots open and close by the hour": bool(scenario.opening.hours),
+        f"its terms of renting have {', '.join(changed)}": bool(changed),
+        "its stock is replayed, or has two time scales": plain != market,
+        "two of its GPU types have one name": (
+            len({gpu.name for gpu in kinds}) < len(kinds)
+        ),
+    }
+    return first_reason(reasons)
 
 
 def of_policy(policy: Any) -> str:
@@ -132,32 +136,31 @@ def of_policy(policy: Any) -> str:
         return ""
     if type(policy) is not ListPolicy:
         return f"policy {name} is not made of an order and a place that are rules"
-    if not (policy.order is by_submission or isinstance(policy.order, (Tiers, Index))):
-        return f"the order of {name} is not a rule"
-    if not (policy.place is first_idle or isinstance(policy.place, Score)):
-        return f"the place of {name} is not a rule"
-    kept = policy.reserve
-    if kept is not None:
-        constant = type(kept) is Rule and set(kept.arguments) <= {
-            *CONSTANT,
-            *kept.parameters,
-        }
-        if policy.order is by_submission or not constant:
-            return (
-                f"the reserve of {name} is not a rule of what does not change in a run"
-            )
-    for rule in (policy.order, policy.place):
-        if isinstance(rule, Rule):
-            if not all(
-                isinstance(value, (int, float)) for value in rule.parameters.values()
-            ):
-                return (
-                    f"rule {rule.function.__name__} has a parameter that is no number"
-                )
-            kind: Any = type(rule)
-            if why := not_plain(kind, rule.function):
-                return why
-    return ""
+    order, place, reserve = policy.order, policy.place, policy.reserve
+    takes_first = order is by_submission
+    constant = type(reserve) is Rule and (
+        {*reserve.arguments} <= {*CONSTANT, *reserve.parameters}
+    )
+    reasons = {
+        f"the order of {name} is not a rule": not (
+            takes_first or isinstance(order, (Tiers, Index))
+        ),
+        f"the place of {name} is not a rule": not (
+            place is first_idle or isinstance(place, Score)
+        ),
+        f"the reserve of {name} is not a rule of what does not change in a run": (
+            reserve is not None and (takes_first or not constant)
+        ),
+    }
+    rules: list[tuple[Any, Any]] = [
+        (type(rule), rule) for rule in (order, place) if isinstance(rule, Rule)
+    ]
+    for _, rule in rules:
+        plain = all(isinstance(each, (int, float)) for each in rule.parameters.values())
+        reason = f"rule {rule.function.__name__} has a parameter that is no number"
+        reasons[reason] = not plain
+    unfit = (not_plain(kind, rule.function) for kind, rule in rules)
+    return first_reason(reasons) or next(filter(None, unfit), "")
 
 
 @cache
@@ -272,10 +275,9 @@ def parameters(rule: Any) -> Array:
 
 
 @cache
-def _report_first_use(kernel: str) -> None:
-    """Log once, in advance, that a loop must be compiled."""
-    name = kernel.rpartition(".")[2]
-    if KEPT is None or not list(KEPT.glob(f"{name}.advance-*.nbi")):
+def _report_first_use(decides: str) -> None:
+    """Log once, in advance, that the loop must be compiled with a decision function."""
+    if KEPT is None or not list(KEPT.glob(f"{decides}-*.nbi")):
         kept = "" if KEPT is None else "; it is kept for later runs"
         log.info("the loop is compiled, which takes about half a minute%s", kept)
 
@@ -352,17 +354,12 @@ class Fixed:
         look_s = -1.0 if market.poll_s is None else market.poll_s
         by_level = known.gpus[0].mean_execution_s, known.fastest_s, known.slowest_s
         pairs = [(item.tight, item.weight) for item in scenario.workload.classes]
-        none = np.zeros(1)
-        alike, how = list(dict.fromkeys(pairs)), np.zeros(1, state.HOW)[0]
+        alike, none = list(dict.fromkeys(pairs)), np.zeros(1)
         indices = [alike.index(pair) for pair in pairs]
         self.most = max(widths(scenario.workload), default=1)
-        how["free_types"], how["rents"] = free, terms != Terms()
-        bill = np.zeros(1, state.TERMS)[0]
-        bill["ordered"] = terms.billed_from == "provisioning"
-        for name in ("warm_s", "minimum_s", "increment_s"):
-            bill[name] = getattr(terms, name)
+        self.how = {"free_types": free, "rents": terms != Terms()}
         self.setting = state.Setting(
-            how=how,
+            how=filled(state.HOW, **self.how)[0],
             rules=np.zeros(2, np.int64),
             of_order=none,
             of_score=none,
@@ -384,8 +381,13 @@ class Fixed:
             level=np.repeat(np.arange(levels), len(alike)),
             tight=np.array([tight for tight, _ in alike] * levels, float),
             weight=np.array([weight or 0.0 for _, weight in alike] * levels, float),
-            law=None,
-            terms=bill,
+            terms=filled(
+                state.TERMS,
+                ordered=terms.billed_from == "provisioning",
+                warm_s=terms.warm_s,
+                minimum_s=terms.minimum_s,
+                increment_s=terms.increment_s,
+            )[0],
         )
         self.known = known
 
@@ -396,10 +398,8 @@ class Fixed:
 
     def under(self, policy: Made) -> state.Setting:
         """Return the Setting for a policy."""
-        how = self.setting.how.copy()
         if isinstance(policy, Triage):
-            prices = np.array(policy.prices)
-            return self.setting._replace(how=how, of_order=prices, law=self.weighed)
+            return self.setting._replace(of_order=np.array(policy.prices))
         order, place, kept = policy.order, policy.place, 0
         asked = {*getattr(order, "arguments", ()), *getattr(place, "arguments", ())}
         scored, shows = isinstance(place, Score), asked & {"status", "best_status"}
@@ -407,13 +407,20 @@ class Fixed:
         if rule is not None:
             values = self.constant | rule.parameters
             kept = int(rule.function(*[values[name] for name in rule.arguments]))
-        how["first_come"] = order is by_submission
-        how["by_index"] = type(order) is Index
-        how["by_score"], how["held_back"] = 2 if shows else scored, kept
-        how["looks_ahead"] = "next_free_s" in asked
-        how["of_idle"] = bool(asked & {"fastest_idle_s", "mean_fastest_idle_s"})
+        how = filled(
+            state.HOW,
+            **self.how,
+            first_come=order is by_submission,
+            by_index=type(order) is Index,
+            by_score=2 if shows else scored,
+            held_back=kept,
+            looks_ahead="next_free_s" in asked,
+            of_idle=bool(asked & {"fastest_idle_s", "mean_fastest_idle_s"}),
+        )
         return self.setting._replace(
-            how=how,
+            how=how[0],
+            # first come, first served, needs one class only
+            alike=self.setting.alike * (order is not by_submission),
             rules=np.array([address(order), address(place)], np.int64),
             of_order=parameters(order),
             of_score=parameters(place),
@@ -479,9 +486,10 @@ class Bulk:
             state.SEEN: self._seen,
             state.STOCK: self._stock,
         }
-        kernel = by_triage if isinstance(self.policy, Triage) else loop
-        _report_first_use(kernel.__name__)
-        while (need := kernel.advance(self.run, self.setting)) != state.ENDED:
+        weighs = isinstance(self.policy, Triage)
+        law = self.setup.weighed if weighs else None
+        _report_first_use("triage.by_cost" if weighs else "rules.by_rules")
+        while (need := loop.advance(self.run, self.setting, law)) != state.ENDED:
             if need == state.FAILED:
                 return None
             needs[need]()
@@ -506,16 +514,11 @@ class Bulk:
         # jobs that end within a block, or have ended and still pay for a slot
         kept = (min(jobs, BLOCK) + 2 * slots) * self.setup.most
         leaves = 1 << (slots + 1).bit_length()  # two more than slots, at least
-        tree = np.zeros(2 * leaves, np.int64)
-        tree[leaves:], level = np.arange(leaves), leaves
-        while level > 1:
-            tree[level // 2 : level], level = tree[level : 2 * level : 2], level // 2
-        number = np.zeros(1, state.NUMBER)[0]
-        number["left"], number["open"] = jobs, True
-        number["idle"], number["free"] = slots, room
-        figures = np.zeros(1, state.FIGURE)
-        for name, value in self.setup.constant.items():
-            figures[name] = value
+        # the first leaf below each node
+        tree = [
+            (node << leaves.bit_length() - node.bit_length()) - leaves
+            for node in range(2 * leaves)
+        ]
         classes = 1 if self.setting.how["first_come"] else len(self.setting.tight)
         fleet = np.zeros(slots, state.SLOT)
         fleet["row"] = fleet["payer"] = -1
@@ -523,7 +526,7 @@ class Bulk:
         return state.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),
-            number=number,
+            number=filled(state.NUMBER, left=jobs, open=True, idle=slots, free=room)[0],
             jobs=np.empty(0, state.JOB),
             rows=np.zeros(room, state.JOB),
             slots=np.zeros((room, most), np.int64),
@@ -534,7 +537,7 @@ class Bulk:
             last=np.zeros(classes, np.int64),
             at_s=np.full(leaves, math.inf),
             order=np.zeros(leaves, np.int64),
-            tree=tree,
+            tree=np.array(tree),
             fleet=fleet,
             idle=np.unique(self.setting.group, return_index=True)[1],
             out=np.empty(block, state.JOB),
@@ -549,7 +552,7 @@ class Bulk:
             rank=np.zeros((classes, TIERS, 2)),
             offers=np.zeros(kinds, np.int64),
             fastest_s=np.zeros(levels),
-            figures=figures,
+            figures=filled(state.FIGURE, **self.setup.constant),
             answer=np.zeros(LAST + 1),
             fronts=np.zeros(2 * classes, state.FRONT),
             taken=np.zeros((classes, 2), np.int64),

@@ -64,10 +64,9 @@ class ResumedBulk(Bulk):
 
     def _wait(self, run: records.State, job: Job, draws: Any) -> None:
         """Add a job to the queue, as `kernel.queue.join` does."""
-        job_class, key, number = 0, 0.0, run.number
-        if not self.setting.how["first_come"]:
-            job_class = self.setting.alike[job.complexity - 1, job.deadline_class]
-            key = job.deadline_s
+        job_class = self.setting.alike[job.complexity - 1, job.deadline_class]
+        key = 0.0 if self.setting.how["first_come"] else job.deadline_s
+        number = run.number
         last = run.last[job_class]
         if not last:
             run.turn[number["classes"]] = job_class

@@ -1,10 +1,11 @@
-"""The event loop of a run, with decisions by rules."""
+"""The event loop of a run."""
 
 from __future__ import annotations
 
 import math
 
 from cgrsp_simpy.base.compiled import inlined, standalone
+from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.rental.kernel.bill import (
     come,
     done,
@@ -12,7 +13,7 @@ from cgrsp_simpy.rental.kernel.bill import (
     release_instance,
     rented,
 )
-from cgrsp_simpy.rental.kernel.queue import comes, join, later, offer, reached
+from cgrsp_simpy.rental.kernel.queue import comes, join, later, offer
 from cgrsp_simpy.rental.kernel.rules import by_law, by_rules, held
 from cgrsp_simpy.rental.kernel.state import (
     DECIDE,
@@ -29,6 +30,8 @@ from cgrsp_simpy.rental.kernel.state import (
     Setting,
     State,
 )
+from cgrsp_simpy.rental.kernel.triage import by_cost
+from cgrsp_simpy.rental.policies.law import Law
 
 
 @inlined
@@ -71,8 +74,8 @@ def announce(run: State) -> None:
     at_s, now_s, leaf = run.jobs[run.number.next].submit_s, run.now_s[0], len(run.fleet)
     if at_s <= now_s:
         comes(run, leaf, now_s, -1)
-        return
-    later(run, leaf, reached(now_s, at_s))
+    else:
+        later(run, leaf, now_s + delay_until(now_s, at_s))
 
 
 @inlined
@@ -175,12 +178,19 @@ def until_decision(run: State, setting: Setting) -> int:
 
 
 @standalone
-def advance(run: State, setting: Setting) -> int:
-    """Process events until data are needed or the run ends; return which."""
+def advance(run: State, setting: Setting, law: Law | None) -> int:
+    """Process events until data are needed or the run ends; return which.
+
+    law: for triage; None for decisions by rules. It is compiled once for each.
+    """
     while True:
         need = until_decision(run, setting)
         if need != DECIDE:
             return need
-        if not by_rules(run, setting):
+        if law is None:
+            succeeded = by_rules(run, setting)
+        else:
+            succeeded = by_cost(run, setting, law)
+        if not succeeded:
             return FAILED
         carry_out(run, setting)

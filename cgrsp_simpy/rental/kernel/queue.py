@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from cgrsp_simpy.base.compiled import bisect, inlined
 from cgrsp_simpy.rental.kernel.state import TIERS, Setting, State
 
@@ -34,15 +30,6 @@ def later(run: State, leaf: int, at_s: float) -> None:
     run.number.order += 1
 
 
-@inlined
-def reached(now_s: float, at_s: float) -> float:
-    """Return at_s as reached by a delay from now_s, not earlier due to rounding."""
-    delay_s = at_s - now_s
-    if now_s + delay_s < at_s:
-        delay_s = np.nextafter(delay_s, math.inf)
-    return now_s + delay_s
-
-
 # ---- jobs ----
 
 
@@ -50,13 +37,9 @@ def reached(now_s: float, at_s: float) -> float:
 def join(run: State, setting: Setting) -> bool:
     """Add the next job to the queue; return False if there is no room."""
     number, job = run.number, run.jobs[run.number.next]
-    job_class = 0
-    if not setting.how.first_come:
-        job_class = setting.alike[job.complexity - 1, job.deadline_class]
-    first = run.first[job_class]
-    last = run.last[job_class]
-    due_s = run.due_s[job_class]
-    who = run.who[job_class]
+    job_class = setting.alike[job.complexity - 1, job.deadline_class]
+    first, last = run.first[job_class], run.last[job_class]
+    due_s, who = run.due_s[job_class], run.who[job_class]
     if last == len(who) or not number.free:
         return False
     if first == last and job_class not in run.turn[: number.classes]:
@@ -78,10 +61,8 @@ def join(run: State, setting: Setting) -> bool:
 @inlined
 def leave(run: State, job_class: int, at: int) -> int:
     """Remove a job from the queue; return the shift of the jobs before it, 0 or 1."""
-    first = run.first[job_class]
-    last = run.last[job_class]
-    due_s = run.due_s[job_class]
-    who = run.who[job_class]
+    first, last = run.first[job_class], run.last[job_class]
+    due_s, who = run.due_s[job_class], run.who[job_class]
     if at - first < last - at - 1:
         for place in range(at, first, -1):
             due_s[place], who[place] = due_s[place - 1], who[place - 1]

@@ -6,7 +6,7 @@ import math
 
 from cgrsp_simpy.base.compiled import ask, bisect, inlined
 from cgrsp_simpy.rental.kernel.queue import offered, send, take
-from cgrsp_simpy.rental.kernel.state import LAST, TIERS, Setting, State
+from cgrsp_simpy.rental.kernel.state import LAST, TIERS, Array, Setting, State
 
 # ---- the stock ----
 
@@ -25,8 +25,8 @@ def by_law(setting: Setting, kind: int, at_s: float, uniform: float) -> int:
 def held(run: State, kind: int, at_s: float) -> float:
     """Return the current variate of a type whose stock persists."""
     epochs_s = run.epochs_s[kind]
-    level: float = run.levels[kind, bisect(epochs_s, at_s, 0, len(epochs_s), True) - 1]
-    return level
+    epoch = bisect(epochs_s, at_s, 0, len(epochs_s), True) - 1
+    return float(run.levels[kind, epoch])
 
 
 @inlined
@@ -50,13 +50,19 @@ def show(run: State, setting: Setting, kind: int) -> int:
 
 
 @inlined
+def answered(run: State, rule: int, parameters: Array) -> bool:
+    """Set the answer of a rule; return False if it failed."""
+    run.answer[LAST] = 0.0
+    ask(rule, run.figures, parameters, run.answer)
+    return bool(run.answer[LAST])
+
+
+@inlined
 def ranked(run: State, setting: Setting) -> bool:
     """Set the tiers of each class; return False if a rule failed."""
-    answer = run.answer
     for job_class in range(len(run.first)):
         begin, last = run.first[job_class], run.last[job_class]
-        for tier in range(TIERS):
-            run.took[job_class, tier] = run.stop[job_class, tier] = last
+        run.took[job_class, :] = run.stop[job_class, :] = last
         if begin < last and (setting.how.first_come or run.number.waiting == 1):
             run.took[job_class, 0] = begin
         elif begin < last and setting.how.by_index:
@@ -65,18 +71,16 @@ def ranked(run: State, setting: Setting) -> bool:
                 return False
         elif begin < last:
             of_class(run, setting, setting.level[job_class], setting.tight[job_class])
-            answer[LAST] = 0.0
-            ask(setting.rules[0], run.figures, setting.of_order, answer)
-            if not answer[LAST]:
+            if not answered(run, setting.rules[0], setting.of_order):
                 return False
             for tier in range(TIERS):
                 run.took[job_class, tier] = begin
                 begin = bisect(
-                    run.due_s[job_class], answer[3 * tier], begin, last, False
+                    run.due_s[job_class], run.answer[3 * tier], begin, last, False
                 )
                 run.stop[job_class, tier] = begin
-                run.rank[job_class, tier, 0] = answer[3 * tier + 1]
-                run.rank[job_class, tier, 1] = answer[3 * tier + 2]
+                run.rank[job_class, tier, 0] = run.answer[3 * tier + 1]
+                run.rank[job_class, tier, 1] = run.answer[3 * tier + 2]
                 if begin == last:
                     break
     return True
@@ -89,13 +93,11 @@ def indexed(run: State, setting: Setting, job_class: int) -> bool:
         return True
     job = run.rows[run.who[job_class, run.took[job_class, 0]]]
     figures = run.figures[0]
-    answer = run.answer
     of_class(run, setting, job.complexity - 1, job.tight)
     figures.deadline_s, figures.weight = job.deadline_s, job.weight
-    answer[LAST] = 0.0
-    ask(setting.rules[0], run.figures, setting.of_order, answer)
-    run.rank[job_class, 0, 0], run.rank[job_class, 0, 1] = answer[0], 0.0
-    return bool(answer[LAST] and answer[0] == answer[0])
+    succeeded = answered(run, setting.rules[0], setting.of_order)
+    run.rank[job_class, 0, 0], run.rank[job_class, 0, 1] = run.answer[0], 0.0
+    return succeeded and not math.isnan(run.answer[0])
 
 
 @inlined
@@ -138,7 +140,6 @@ def placed(run: State, setting: Setting, row: int) -> int:
     number = offered(run, setting)
     job = run.rows[row]
     figures = run.figures[0]
-    answer = run.answer
     best = run.offers[0]
     if number == 1 or not setting.how.by_score:
         return int(best)
@@ -166,11 +167,9 @@ def placed(run: State, setting: Setting, row: int) -> int:
         figures.mean_s = setting.mean_s[kind, level]
         figures.price_usd_per_h = setting.price[kind]
         figures.status = run.shown[setting.gpu[kind]]
-        answer[LAST] = 0.0
-        ask(setting.rules[1], run.figures, setting.of_score, answer)
-        if not answer[LAST]:
+        if not answered(run, setting.rules[1], setting.of_score):
             return -1
-        x, y, z = answer[0], answer[1], answer[2]
+        x, y, z = run.answer[0], run.answer[1], run.answer[2]
         if not place or x < a or (x == a and (y < b or (y == b and z < c))):
             best, a, b, c = kind, x, y, z
     return int(best)
@@ -182,8 +181,7 @@ def by_rules(run: State, setting: Setting) -> bool:
     number = run.number
     figures = run.figures[0]
     best, row, gpus, nth = 0, 0, 0, 0
-    for gpu in range(len(run.shown)):
-        run.shown[gpu] = -1
+    run.shown[:] = -1
     figures.now_s, figures.waiting = run.now_s[0], number.waiting
     figures.next_free_s = math.inf
     for slot in range(len(run.fleet) if setting.how.looks_ahead else 0):

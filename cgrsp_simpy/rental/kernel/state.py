@@ -31,6 +31,14 @@ def record(whole: str = "", real: str = "") -> np.dtype[Any]:
     )
 
 
+def filled(dtype: np.dtype[Any], **values: float) -> Array:
+    """Return an array of one record, with these values and zeros."""
+    array = np.zeros(1, dtype)
+    for name, value in values.items():
+        array[name] = value
+    return array
+
+
 # of a job, as the workload has it
 DRAWN = (
     *("id", "submit_s", "deadline_s", "complexity", "tight", "gpus", "weight"),
@@ -122,7 +130,7 @@ class Setting(
     namedtuple(
         "Setting",
         "how rules of_order of_score group mean_s price gpu below hours start_h "
-        "delay_s look_s holds by_level mix alike level tight weight law terms",
+        "delay_s look_s holds by_level mix alike level tight weight terms",
     )
 ):
     """Constants of a run.
@@ -134,7 +142,7 @@ class Setting(
     [status, 2]. look_s: by type, seconds between polls, -1 if stock is not observed.
     holds: by type, whether stock persists. by_level: mean times on the reference type,
     least, greatest; mix: shares. alike: class by level and deadline class; level,
-    tight, weight: by class. law: Law used by triage.
+    tight, weight: by class.
     """
 
     __slots__ = ()

@@ -1,26 +1,26 @@
-"""The event loop with decisions by triage."""
+"""Decisions by triage."""
 
 from __future__ import annotations
 
 import math
 
-from cgrsp_simpy.base.compiled import called, inlined, standalone
-from cgrsp_simpy.rental.kernel.loop import carry_out, until_decision
-from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, reached, send
-from cgrsp_simpy.rental.kernel.state import DECIDE, FAILED, Array, Setting, State
+from cgrsp_simpy.base.compiled import called, inlined
+from cgrsp_simpy.engine.events import delay_until
+from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, send
+from cgrsp_simpy.rental.kernel.state import Setting, State
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.law import band_at, beyond, completed, until_s
+from cgrsp_simpy.rental.policies.law import Law, band_at, beyond, completed, until_s
 from cgrsp_simpy.rental.policies.triage import Queue
 
-CALLED = band_at, beyond, completed, until_s, *triage.COMPILED
+CALLED = band_at, beyond, completed, delay_until, until_s, *triage.COMPILED
 for function in CALLED:
     called(function)
 
 
 @inlined
-def by_cost(run: State, setting: Setting) -> bool:
+def by_cost(run: State, setting: Setting, law: Law) -> bool:
     """Dispatch jobs as triage does; return False if it would wake at once."""
-    number, now_s, law = run.number, run.now_s[0], setting.law
+    number, now_s = run.number, run.now_s[0]
     band, turn = band_at(law, now_s), run.turn[: run.number.classes]
     queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
     delays, chances = law.delays[band], law.later[band]
@@ -41,7 +41,8 @@ def by_cost(run: State, setting: Setting) -> bool:
         row = run.who[front.job_class, front.at]
         for nth in range(front.gpus):
             if nth:
-                kind = soonest(run, delays, on_offer(run, setting))
+                offers = run.offers[: on_offer(run, setting)]
+                kind = offers[triage.soonest(now, offers)]
             kind %= len(setting.price)
             slot = run.idle[0 if setting.how.free_types else kind]
             send(run, setting, row, nth, kind, slot)
@@ -52,8 +53,7 @@ def by_cost(run: State, setting: Setting) -> bool:
             for _ in range(run.taken[job_class, part]):
                 at += leave(run, job_class, at)
     at_s = now_s + max(setting.of_order[5], again_s)
-    alarm_s = reached(now_s, at_s) if at_s < math.inf else at_s
-    comes(run, len(run.fleet) + 1, alarm_s, 0)
+    comes(run, len(run.fleet) + 1, now_s + delay_until(now_s, at_s), 0)
     return bool(at_s > now_s)
 
 
@@ -68,26 +68,3 @@ def on_offer(run: State, setting: Setting) -> int:
             run.fleet[slot].payer >= 0 and run.fleet[slot].kind == kind
         )
     return number
-
-
-@inlined
-def soonest(run: State, delays: Array, offers: int) -> int:
-    """Return the offered type with the least mean delay; ties go to the first."""
-    best = run.offers[0]
-    for place in range(1, offers):
-        kind = run.offers[place]
-        if delays[kind].mean_s < delays[best].mean_s:
-            best = kind
-    return int(best)
-
-
-@standalone
-def advance(run: State, setting: Setting) -> int:
-    """Process events until data are needed or the run ends; return which."""
-    while True:
-        need = until_decision(run, setting)
-        if need != DECIDE:
-            return need
-        if not by_cost(run, setting):
-            return FAILED
-        carry_out(run, setting)

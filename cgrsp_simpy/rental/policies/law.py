@@ -8,6 +8,7 @@ observed, of the present. The functions of a `Law` also run compiled (`rental.ke
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import make_dataclass
 from functools import cache
@@ -26,7 +27,7 @@ ROUNDING = 1e-9  # of chances, and of seconds
 BURST = 0.5  # least rate at which a line empties, as a share of its rate
 
 Numbers = TypeVar("Numbers", bound=NamedTuple)
-Chances = tuple[float, float, float]
+Chances = tuple[float, ...]
 """Probabilities of High, Medium and Low stock."""
 
 
@@ -226,7 +227,13 @@ class Band:
         return max(rate - arrivals, BURST * rate)
 
 
-class Law(NamedTuple):
+class Law(
+    namedtuple(
+        "Law",
+        "starts_s rates spares variations done delays later lines work_s rent_usd"
+        " billed_usd_per_h fastest_s slots",
+    )
+):
     """Forecasts of an Outlook as numbers, by band, type and level.
 
     starts_s, rates, spares, variations: per band. done: jobs completed by the busy
@@ -237,19 +244,7 @@ class Law(NamedTuple):
     ordered as in `OperatorKnowledge.types`.
     """
 
-    starts_s: Any
-    rates: Any
-    spares: Any
-    variations: Any
-    done: Any
-    delays: Any
-    later: Any
-    lines: Any
-    work_s: Any
-    rent_usd: Any
-    billed_usd_per_h: Any
-    fastest_s: Any
-    slots: int
+    __slots__ = ()
 
 
 def band_at(law: Law, time_s: float) -> int:
@@ -259,12 +254,9 @@ def band_at(law: Law, time_s: float) -> int:
 
 def completed(law: Law, time_s: float) -> float:
     """Return the number of jobs completed until a time by a fleet always busy."""
-    days, since_s = time_s // DAY_S, time_s % DAY_S
-    starts_s, done = law.starts_s, law.done
-    place = bisect_right(starts_s, since_s, 0, len(starts_s)) - 1
-    begun: float = days * done[-1] + done[place]
-    begun += law.rates[place] * (since_s - starts_s[place])
-    return begun
+    band, since_s = band_at(law, time_s), time_s % DAY_S
+    until_band = time_s // DAY_S * law.done[-1] + law.done[band]
+    return float(until_band + law.rates[band] * (since_s - law.starts_s[band]))
 
 
 def until_s(start_s: float, time_s: float) -> float:
@@ -444,8 +436,7 @@ def seen_chances(
     """
     certain = tuple(float(other == status) for other in range(3))
     if seen_s == now_s:
-        high, medium, low = certain
-        return high, medium, low
+        return certain
     chances = market.probabilities(gpu, now_s)
     kept = market.holding(gpu.name).kept(seen_s, now_s)
     least, most = bounds_of(market.probabilities(gpu, seen_s))[status]
@@ -455,10 +446,8 @@ def seen_chances(
             max(0.0, min(most, upper) - max(least, lower)) / (most - least)
             for lower, upper in bounds_of(chances)
         )
-    high, medium, low = [
-        kept * same + (1 - kept) * chance for same, chance in zip(overlap, chances)
-    ]
-    return high, medium, low
+    shares = zip(overlap, chances)
+    return tuple(kept * same + (1 - kept) * chance for same, chance in shares)
 
 
 def bounds_of(chances: Sequence[float]) -> list[tuple[float, float]]:

@@ -58,11 +58,12 @@ tuples, which `rental.kernel` compiles for arrays, with bit-identical results.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import namedtuple
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import erfc, exp, inf, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 from cgrsp_simpy.base.parameters import NotNegative, Positive, declared
 from cgrsp_simpy.base.policy import Wake
@@ -105,21 +106,22 @@ class Front:
     next: int = 0
 
 
-class Queue(NamedTuple):
+class Queue(namedtuple("Queue", "due_s first last weight level turn")):
     """The waiting jobs by class; `turn` is the order of summation.
 
     due_s: increasing deadlines, from position `first` to `last`. level: complexity - 1.
     """
 
-    due_s: Any
-    first: Any
-    last: Any
-    weight: Any
-    level: Any
-    turn: Any
+    __slots__ = ()
 
 
-class Moment(NamedTuple):
+class Moment(
+    namedtuple(
+        "Moment",
+        "law queue delays later now_s band rate done wait_usd late_usd miss_usd ahead_s"
+        " slot_usd",
+    )
+):
     """Values that are constant in a decision.
 
     delays, later: by type, the expected delay, and opportunities of shorter ones. rate:
@@ -127,19 +129,7 @@ class Moment(NamedTuple):
     wait_usd, late_usd, miss_usd: u, v, M. ahead_s: h. slot_usd: s.
     """
 
-    law: Law
-    queue: Queue
-    delays: Any
-    later: Any
-    now_s: float
-    band: int
-    rate: float
-    done: float
-    wait_usd: float
-    late_usd: float
-    miss_usd: float
-    ahead_s: float
-    slot_usd: float
+    __slots__ = ()
 
 
 def moment_of(
@@ -177,10 +167,8 @@ def late_of(now: Moment, job_class: int) -> int:
     """Return the position of the first job of a class that is not yet late."""
     queue = now.queue
     ready_s = now.now_s + now.law.fastest_s[queue.level[job_class]]
-    place: int = bisect_left(
-        queue.due_s[job_class], ready_s, queue.first[job_class], queue.last[job_class]
-    )
-    return place
+    first, last = queue.first[job_class], queue.last[job_class]
+    return int(bisect_left(queue.due_s[job_class], ready_s, first, last))
 
 
 def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
@@ -215,7 +203,7 @@ def cost_usd(now: Moment, delay: Delay, left_s: float, after_s: float) -> float:
     """Return (1) at weight 1, for a delay that begins after after_s seconds."""
     chance, late_s = beyond(delay, left_s - after_s)
     usd = now.wait_usd * (after_s + delay.mean_s)
-    return usd + now.late_usd * late_s + now.miss_usd * chance
+    return float(usd + now.late_usd * late_s + now.miss_usd * chance)
 
 
 def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
@@ -231,13 +219,21 @@ def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
     return law.rent_usd[kind][level] + usd + others_usd, usd
 
 
+def soonest(now: Moment, offers: Any) -> int:
+    """Return the place of the offer with the least mean delay; ties go to the first."""
+    best = 0
+    for place in range(1, len(offers)):
+        if now.delays[offers[place]].mean_s < now.delays[offers[best]].mean_s:
+            best = place
+    return best
+
+
 def index_of(now: Moment, front: Any, kind: int) -> float:
     """Return (3) for a job on a slot of a type, per GPU."""
     delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
     chance, _ = beyond(delay, front.deadline_s - now.now_s - work_s)
     usd = front.weight * rate_usd(now, front.deadline_s - work_s, chance)
-    index: float = usd / ((work_s + delay.held_s) * front.gpus)
-    return index
+    return float(usd / ((work_s + delay.held_s) * front.gpus))
 
 
 def rate_usd(now: Moment, start_s: float, chance: float) -> float:
@@ -245,7 +241,7 @@ def rate_usd(now: Moment, start_s: float, chance: float) -> float:
 
     start_s: latest start of the job. chance: probability that it is late.
     """
-    usd = now.wait_usd + chance * now.late_usd
+    usd: float = now.wait_usd + chance * now.late_usd
     if chance < 1.0:
         slack_s = (completed(now.law, start_s) - now.done) / now.rate
         urgency = exp(-slack_s / now.ahead_s) / now.ahead_s
@@ -319,7 +315,7 @@ def line_of(now: Moment) -> float:
                 total += rate_usd(now, start_s, 1.0 if start_s < now_s else 0.0)
                 sampled += 1
             usd += queue.weight[job_class] * total / sampled * number
-    return usd / now.law.slots
+    return float(usd / now.law.slots)
 
 
 def saves(
@@ -385,7 +381,7 @@ def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
 
 COMPILED = (
     *(after_of, moment_of, late_of, set_fronts, set_cheapest, cost_usd, rate_usd),
-    *(choose, service_usd, index_of, held, line_of, saves, late_then, cheaper),
+    *(choose, service_usd, soonest, index_of, held, line_of, saves, late_then, cheaper),
 )
 
 # ---- in SimPy ----
@@ -465,8 +461,7 @@ class Triage:
             slots = [offers[front.offer]]
             offers = view.offers_after(offers, slots[0])
             while len(slots) < job.gpus and offers:
-                means_s = [delays[kind].mean_s for kind in kinds()]
-                slots.append(offers[means_s.index(min(means_s))])
+                slots.append(offers[soonest(now, kinds())])
                 offers = view.offers_after(offers, slots[-1])
             if len(slots) < job.gpus:  # no room for it, and it is not overtaken
                 break

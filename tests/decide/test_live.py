@@ -1,11 +1,13 @@
 """The next dispatches and the forecast of a queue."""
 
 import json
+import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -105,6 +107,35 @@ def test_a_decision_takes_a_tenth_of_a_second():
     decision = next_dispatches(state, DAY, "triage")
     assert time.process_time() - begin_s < 0.1
     assert len(decision.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "more"),
+    [
+        ({"scenario": "hectic", "slots": ["RTX 3090"]}, ["cgrsp_simpy.logs.formats"]),
+        ({"scenario": "cluster"}, []),
+    ],
+    ids=["rental", "cluster"],
+)
+def test_a_decision_loads_no_module_without_need(state, more, tmp_path):
+    """These take longer to load than the decision takes."""
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state | {"now_s": 900}))
+    code = "import sys, cgrsp_simpy.cli as cli; cli.main(sys.argv[1:])"
+    script = f"{code}; print(); print(*sys.modules)"
+    command = [sys.executable, "-c", script, "next", str(path), "--format", "json"]
+    answer, _, loaded = process(command, tmp_path).stdout.strip().rpartition("\n")
+    assert json.loads(answer)["figures"] == []
+    without = "scipy matplotlib numba pandas sklearn ortools".split()
+    without += [
+        f"cgrsp_simpy.{name}"
+        for name in (
+            "analysis.statistics decide.advice decide.month"
+            " studies.compare studies.executors studies.function studies.identity"
+            " studies.isolation studies.replicate studies.store studies.study"
+        ).split()
+    ]
+    assert {*loaded.split()}.intersection([*without, *more]) == set()
 
 
 # ---- a forecast ----

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -136,6 +137,51 @@ def test_a_decision_loads_no_module_without_need(state, more, tmp_path):
         ).split()
     ]
     assert {*loaded.split()}.intersection([*without, *more]) == set()
+
+
+# ---- a job that cannot be in time ----
+
+SURE = replace(  # an order takes five seconds to come, and a job a minute
+    DAY,
+    service=cg.Service(sigma=(0, 0, 0)),
+    market=cg.Market(cg.Clock(((0, 100.0),)), ((5.0, 5.0),) * 3, high_cap=1),
+)
+JOB_S = 5 + 59.7
+
+
+@pytest.mark.parametrize(
+    ("deadlines_s", "late", "order", "missed"),
+    [
+        ([1030, 1150, 1250], 0, [1, 2, 0], {"fifo": 1, "edf": 1}),
+        ([1030, 1150, 1075], 0, [2, 1, 0], {"fifo": 2, "edf": 3}),
+        ([1300, 1020, 1140], 1, [2, 0, 1], {"fifo": 2, "edf": 1}),
+    ],
+)
+def test_a_job_that_cannot_be_in_time(deadlines_s, late, order, missed):
+    """Triage serves it last and misses no other deadline, as the best of all orders."""
+
+    def late_in(jobs):
+        ends_s = {job: 1000 + JOB_S * place for place, job in enumerate(jobs, 1)}
+        return {job for job in jobs if ends_s[job] > deadlines_s[job]}
+
+    best = min(map(late_in, permutations(range(3))), key=len)
+    assert all(late in late_in(jobs) for jobs in permutations(range(3)))
+    assert late_in(order) == best == {late}
+    waiting = [
+        {"id": job, "submit_s": 900, "deadline_s": due_s}
+        for job, due_s in enumerate(deadlines_s)
+    ]
+    table = {"now_s": 1000, "slots": ["RTX 3090"], "to_come": 0, "waiting": waiting}
+    state = State.from_table(table)
+    decision = next_dispatches(state, SURE, "triage")
+    assert [row["job"] for row in decision.rows] == order[:1]
+    result = forecast(state, SURE, ["triage", *missed], range(2))
+    chances = [row["miss_probability"] for row in result.jobs]
+    assert chances == [float(job == late) for job in range(3)]
+    starts_s = {row["job"]: row["start_median_s"] for row in result.jobs}
+    assert sorted(starts_s, key=starts_s.get) == order
+    means = {row["alternative"]: row["missed"]["mean"] for row in result.figures}
+    assert means == {"triage": 1, **missed}
 
 
 # ---- a forecast ----

@@ -33,7 +33,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.cluster.backfilling import shadow
+from cgrsp_simpy.cluster.backfilling import Conservative, shadow
 from cgrsp_simpy.cluster.cluster import Allocation, Pools
 from cgrsp_simpy.cluster.jobs import (
     COLUMNS,
@@ -48,8 +48,9 @@ from cgrsp_simpy.cluster.jobs import (
 from cgrsp_simpy.cluster.report import ClusterReport
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.cluster.subject import ClusterSubject
-from cgrsp_simpy.cluster.view import View
+from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine import state
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.logs import Tags
 
@@ -221,6 +222,16 @@ class ResumedSubject(state.FromStateSubject, ClusterSubject):
     """Subject of runs from a state; the run times of its jobs are drawn."""
 
     is_random = True
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """Return a scheduler; InputError if it plans without regard to closed nodes."""
+        scheduler = super().make_policy(policy)
+        plans = isinstance(scheduler, Conservative) and bool(self.model.state.closed)
+        allowed = (
+            "another one, such as easy: it would reserve the nodes that are closed"
+        )
+        require(not plans, "scheduler", policy_name(scheduler), allowed)
+        return scheduler
 
 
 @declared()

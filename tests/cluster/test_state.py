@@ -187,6 +187,13 @@ def test_no_job_starts_on_a_closed_node_before_it_opens():
     assert run.jobs["finish_s"][0] == 400 + model._durations_s(0)[0]
 
 
+def test_a_scheduler_that_would_reserve_closed_nodes_is_refused():
+    table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
+    scenario = Scenario(Offered(), Cluster((16, 16)))
+    with pytest.raises(cg.InputError, match=r"'conservative'\) must be another one"):
+        next_dispatches(State.from_table(table), scenario, "conservative")
+
+
 # ---- the commands ----
 
 

@@ -67,6 +67,18 @@ def test_the_next_dispatches_are_those_of_the_simulation(policy):
         assert decision.waiting == len(back) - len(rows)
 
 
+def test_no_policy_decides_while_no_slot_is_idle():
+    """Some rules use the fastest idle slot."""
+    job = {"submit_s": 0, "deadline_s": 60}
+    running = [job | {"id": 0, "slots": [0], "dispatch_s": 0}]
+    table = {"now_s": 9, "slots": ["RTX 3090"], "waiting": [job | {"id": 1}]}
+    state = State.from_table(table | {"running": running})
+    for policy in cg.POLICIES:
+        if policy not in ("edf-p", "srpt"):  # these suspend running jobs
+            decision = next_dispatches(state, DAY, policy)
+            assert (decision.rows, decision.waiting) == ([], 1)
+
+
 HOLDING = {
     # Low stock is an hour's delay, and at six, in a quarter of an hour, there is none
     "now_s": 9 * 3600 + 2700,

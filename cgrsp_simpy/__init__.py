@@ -54,10 +54,6 @@ from cgrsp_simpy.rental.workload import (
     PoissonWorkload,
     arrival_rates,
 )
-from cgrsp_simpy.studies.compare import compare, select, sweep
-from cgrsp_simpy.studies.function import model
-from cgrsp_simpy.studies.replicate import simulate, step_through
-from cgrsp_simpy.studies.warm_up import warm_up_time
 
 if TYPE_CHECKING:
     from cgrsp_simpy import (
@@ -78,6 +74,10 @@ if TYPE_CHECKING:
     from cgrsp_simpy.market.series import read_market
     from cgrsp_simpy.papers.thesis import figures as thesis
     from cgrsp_simpy.rental.state import State
+    from cgrsp_simpy.studies.compare import compare, select, sweep
+    from cgrsp_simpy.studies.function import model
+    from cgrsp_simpy.studies.replicate import simulate, step_through
+    from cgrsp_simpy.studies.warm_up import warm_up_time
 
     __version__: str
 
@@ -163,7 +163,7 @@ __all__ = [
     "warm_up_time",
 ]
 
-# Loaded when first used: modules, and names of files that take SciPy's solvers or more.
+# Loaded when first used: modules, and names that not every command needs.
 MODULES = {
     name.rpartition(".")[2]: name
     for name in (
@@ -174,11 +174,18 @@ MODULES = {
 LATER = {
     "State": "rental.state",
     "advise": "decide.advice",
+    "compare": "studies.compare",
     "fit_stock": "market.measured",
     "lower_bound": "decide.bounds",
     "measured": "market.measured",
+    "model": "studies.function",
     "month": "decide.month",
     "read_market": "market.series",
+    "select": "studies.compare",
+    "simulate": "studies.replicate",
+    "step_through": "studies.replicate",
+    "sweep": "studies.compare",
+    "warm_up_time": "studies.warm_up",
 }
 
 

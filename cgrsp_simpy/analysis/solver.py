@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import scipy
+if TYPE_CHECKING:
+    import scipy
 
 # statuses with a solution: optimal; a limit of time or iterations was reached
 SOLVED, LIMIT = 0, 1

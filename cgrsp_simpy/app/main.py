@@ -7,9 +7,8 @@ import streamlit as st
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.app import pages
 from cgrsp_simpy.app.parts import plain
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, WorkerError
 from cgrsp_simpy.base.policy import PolicyError
-from cgrsp_simpy.studies.executors import WorkerError
 
 # page, question and task by name
 PAGES = {

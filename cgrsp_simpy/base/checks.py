@@ -22,6 +22,10 @@ class InputError(ValueError):
     """Error for an invalid value; the message names the value and what is allowed."""
 
 
+class WorkerError(RuntimeError):
+    """Error for a worker process or executor that ended before completing its work."""
+
+
 def require(ok: bool, name: str, value: object, allowed: str) -> None:
     """Raise InputError for the named value if `ok` is false."""
     if not ok:

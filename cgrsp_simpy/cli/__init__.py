@@ -24,7 +24,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from cgrsp_simpy.analysis.solver import SolverError
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, nearest
+from cgrsp_simpy.base.checks import (
+    InputError,
+    WorkerError,
+    check_one_of,
+    check_whole,
+    nearest,
+)
 from cgrsp_simpy.base.files import large_files
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import progress, visible
@@ -35,7 +41,6 @@ from cgrsp_simpy.cli.parsing import (
     fill,
     wrapped,
 )
-from cgrsp_simpy.studies.executors import MOST_WORKERS, WorkerError
 
 __all__ = ["VERBS", "main", "overview", "parser_of"]
 
@@ -337,8 +342,6 @@ def _end_at_second(number: int) -> None:
 
 
 def _carried_out(args: argparse.Namespace) -> int:
-    from cgrsp_simpy.studies.replicate import studies_on  # loads part of SciPy
-
     try:
         with warnings.catch_warnings():
             # NumPy's warnings if a number overflows, since the result is then invalid
@@ -348,11 +351,9 @@ def _carried_out(args: argparse.Namespace) -> int:
             with (
                 large_files() if args.large_files else nullcontext(),
                 _working(f"cgrsp {args.verb}") if not _prints(args) else nullcontext(),
+                _study_settings(args),
             ):
-                if args.workers is not None:
-                    check_whole("--workers", args.workers, least=1, most=MOST_WORKERS)
-                with studies_on(getattr(args, "engine", "auto")):
-                    text, status = cast(Answer, args.carry_out(args))
+                text, status = cast(Answer, args.carry_out(args))
         print(visible(text, "\n\t"), flush=True)
     except (InputError, PolicyError, SolverError, WorkerError) as error:
         return _failed(f"cgrsp {args.verb}: {error}", 2)
@@ -378,6 +379,22 @@ def _carried_out(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return _failed(f"cgrsp {args.verb}: interrupted", 130)
     return status
+
+
+@contextmanager
+def _study_settings(args: argparse.Namespace) -> Iterator[None]:
+    """Check the number of workers and set the engine; without either, load nothing."""
+    if args.workers is not None:
+        from cgrsp_simpy.studies.executors import MOST_WORKERS
+
+        check_whole("--workers", args.workers, least=1, most=MOST_WORKERS)
+    if not hasattr(args, "engine"):
+        yield
+        return
+    from cgrsp_simpy.studies.replicate import studies_on
+
+    with studies_on(args.engine):
+        yield
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -20,8 +20,10 @@ from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.cli.parsing import Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.study import Results, failure_lines
 from cgrsp_simpy.studies.subject import Subject, subject_of
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.studies.study import Results
 
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # of a run with records, roughly
@@ -219,6 +221,8 @@ def answer(
 
     tables: shown below those of the study. more: additional content in JSON.
     """
+    from cgrsp_simpy.studies.study import failure_lines  # loads SciPy
+
     if args.out is not None:
         log.info("results are in %s", args.out)
     lines = failure_lines(study)

@@ -17,13 +17,52 @@ from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
 from cgrsp_simpy.cli.options import add_options, add_scenario
 from cgrsp_simpy.cli.parsing import MODULES, Answer, Command, formatted, wrapped
-from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, SOURCE_WORDS, Worded
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded
+from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.toml import tables, tables_schema
 from cgrsp_simpy.studies.subject import Parameter, subject_of
 
 WIDEST = 40  # in characters of a value
+LOG_WORDS = {
+    "trace": "a log of jobs, plain or gzipped",
+    "log.format": f"{', '.join(FORMATS)}; by default determined by the file name",
+    "log.window": "FROM:TO, two dates or numbers of seconds",
+    "log.strict": "reject logs with bad rows",
+    "log.tz": "time zone of the log, such as Europe/Berlin",
+    "log.delimiter": "separator of cells, such as tab or ;",
+    "log.decimal": "decimal separator: . or ,",
+    "log.header": "names of the columns, joined by +, of a file without a header line",
+    "log.COLUMN": "name of a column in the log, such as log.submit=created",
+}
+SOURCE_WORDS = {
+    "rental": LOG_WORDS,
+    "waiting": LOG_WORDS,
+    "cluster": {
+        **LOG_WORDS,
+        "cluster": "nodes and their GPUs: 4x8+2x4 is four nodes of 8 GPUs and two of 4",
+        "log.skip_wide": "leave out jobs that are too wide for the cluster",
+        "qos.NAME": "the priority of a quality of service of the log",
+    },
+    "llm": {**LOG_WORDS, "log.weight": "weights of the requests: equal or short"},
+    "spot": {
+        "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
+        "log.needed": "number of instances that the job needs at once",
+        "log.history": "share of the series before every run",
+        "log.on_demand": "file of the availability of on-demand instances",
+    },
+    "hgsp": {
+        "instance": "a CSV file of tasks",
+        "instance.cluster": "their GPUs: small, medium, large or a file",
+        "instance.skip_unfit": "leave out tasks that fit on no GPU",
+        "orlib": "a weighted tardiness file of the OR-Library",
+        "orlib.index": "number of the instance in the file, from 1",
+        "orlib.machines": "number of identical machines",
+        "orlib.tasks": "number of tasks per instance in the file",
+    },
+}
+"""Module -> words that say from which files its jobs are -> their meaning."""
 Row = dict[str, str]
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
+from cgrsp_simpy import logs
 from cgrsp_simpy.base import policy
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -25,14 +26,12 @@ from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
 from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
 from cgrsp_simpy.cli.parsing import MODULES
-from cgrsp_simpy.decide.month import month
 from cgrsp_simpy.engine.model import Model
-from cgrsp_simpy.logs import COLUMNS, FORMATS, Reading, read_log
+from cgrsp_simpy.logs import COLUMNS, Reading
 from cgrsp_simpy.market.gpu import read_gpus
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
-from cgrsp_simpy.studies.function import FunctionModel, as_model, model
 from cgrsp_simpy.studies.subject import Parameter, subject_of
 
 log = logging.getLogger(__name__)
@@ -48,44 +47,6 @@ NAMES = (
 RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FILE.toml"
 OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "format")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
-LOG_WORDS = {
-    "trace": "a log of jobs, plain or gzipped",
-    "log.format": f"{', '.join(FORMATS)}; by default determined by the file name",
-    "log.window": "FROM:TO, two dates or numbers of seconds",
-    "log.strict": "reject logs with bad rows",
-    "log.tz": "time zone of the log, such as Europe/Berlin",
-    "log.delimiter": "separator of cells, such as tab or ;",
-    "log.decimal": "decimal separator: . or ,",
-    "log.header": "names of the columns, joined by +, of a file without a header line",
-    "log.COLUMN": "name of a column in the log, such as log.submit=created",
-}
-SOURCE_WORDS = {
-    "rental": LOG_WORDS,
-    "waiting": LOG_WORDS,
-    "cluster": {
-        **LOG_WORDS,
-        "cluster": "nodes and their GPUs: 4x8+2x4 is four nodes of 8 GPUs and two of 4",
-        "log.skip_wide": "leave out jobs that are too wide for the cluster",
-        "qos.NAME": "the priority of a quality of service of the log",
-    },
-    "llm": {**LOG_WORDS, "log.weight": "weights of the requests: equal or short"},
-    "spot": {
-        "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
-        "log.needed": "number of instances that the job needs at once",
-        "log.history": "share of the series before every run",
-        "log.on_demand": "file of the availability of on-demand instances",
-    },
-    "hgsp": {
-        "instance": "a CSV file of tasks",
-        "instance.cluster": "their GPUs: small, medium, large or a file",
-        "instance.skip_unfit": "leave out tasks that fit on no GPU",
-        "orlib": "a weighted tardiness file of the OR-Library",
-        "orlib.index": "number of the instance in the file, from 1",
-        "orlib.machines": "number of identical machines",
-        "orlib.tasks": "number of tasks per instance in the file",
-    },
-}
-"""Module -> words that say from which files its jobs are -> their meaning."""
 MARKET_WORDS = {
     "gpus.memory_gb": "memory that each job needs, with gpus=FILE.csv",
     "market": "files of stock and prices, joined by +",
@@ -158,7 +119,7 @@ class Worded:
             ]
             for word, entries in values.items()
         }
-        if isinstance(base, FunctionModel):
+        if policy.in_file(name) and _is_function(base):
             for word in words:
                 for value in self.grid[word]:
                     _check_value(word, value, subject.parameters[full[word]])
@@ -228,6 +189,8 @@ def source_of(name: str, words: Words) -> Any:
         require("trace" not in words, "word", "trace", allowed)
         return _on_market(day(words.take("name") or name), words)
     if name == "month":
+        from cgrsp_simpy.decide.month import month  # loads SciPy
+
         return month()
     if name == "rental" or not FILES.isdisjoint(words):
         check_one_of("scenario that reads a file", short, READERS)
@@ -246,6 +209,8 @@ def scenario_class(module: str) -> Any:
 def _of_script(name: str) -> Any:
     """Return the model that a script defines, as a function or a class."""
     require(":" in name, "scenario", name, "FILE.py:NAME")
+    from cgrsp_simpy.studies.function import as_model, model
+
     made = as_model(policy.from_file("scenario", name))
     if isfunction(made):  # one without @cg.model
         made = as_model(model(made))
@@ -254,6 +219,13 @@ def _of_script(name: str) -> Any:
     if not isinstance(made, Model):
         raise InputError(f"{name} must be a function, or a cgrsp_simpy.Model")
     return made
+
+
+def _is_function(scenario: Any) -> bool:
+    """Return whether a scenario is a function with `@cg.model`."""
+    from cgrsp_simpy.studies.function import FunctionModel
+
+    return isinstance(scenario, FunctionModel)
 
 
 def _rental(variant: str, words: Words) -> Any:
@@ -337,7 +309,7 @@ def _cluster(variant: str, words: Words) -> Any:
     ranks = words.group("qos")
     reading = _reading(words, skip_wide=bool)
     skip_wide = reading.pop("skip_wide", False)
-    table = read_log(path, **reading)
+    table = logs.read_log(path, **reading)
     nodes = nodes_of(text) if text else cluster_of(table)
     if nodes and not text:
         log.info(
@@ -404,7 +376,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
         for name, kind in known.items()
         if name in texts
     }
-    fields = [each.name for form in FORMATS.values() for each in form.fields]
+    fields = [each.name for form in logs.FORMATS.values() for each in form.fields]
     names = [*COLUMNS, *fields]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]

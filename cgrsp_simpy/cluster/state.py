@@ -33,6 +33,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import Draw, stream
+from cgrsp_simpy.cluster.backfilling import Conservative, shadow
 from cgrsp_simpy.cluster.cluster import Allocation, Pools
 from cgrsp_simpy.cluster.jobs import (
     COLUMNS,
@@ -46,8 +47,9 @@ from cgrsp_simpy.cluster.jobs import (
 )
 from cgrsp_simpy.cluster.report import ClusterReport
 from cgrsp_simpy.cluster.scenario import ClusterSubject, Scenario
-from cgrsp_simpy.cluster.view import View
+from cgrsp_simpy.cluster.view import Scheduler, View
 from cgrsp_simpy.engine import state
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.logs import Tags
 
@@ -219,6 +221,16 @@ class ResumedSubject(state.FromStateSubject, ClusterSubject):
     """Subject of runs from a state; the run times of its jobs are drawn."""
 
     is_random = True
+
+    def make_policy(self, policy: str | Scheduler) -> Scheduler:
+        """Return a scheduler; InputError if it plans without regard to closed nodes."""
+        scheduler = super().make_policy(policy)
+        plans = isinstance(scheduler, Conservative) and bool(self.model.state.closed)
+        allowed = (
+            "another one, such as easy: it would reserve the nodes that are closed"
+        )
+        require(not plans, "scheduler", policy_name(scheduler), allowed)
+        return scheduler
 
 
 @declared()
@@ -447,12 +459,24 @@ class Resumed(Scenario, state.FromState):
     def assignment(self, view: View, entry: RunningJob) -> tuple[int, Allocation]:
         return entry.id, entry.place
 
+    def explained(self, policy: Any, view: View) -> tuple[Any, dict[int, str]]:
+        reasons: dict[int, str] = {}
+
+        def answer() -> Iterator[Any]:
+            for item in policy(view) or ():
+                # before it is carried out, which changes the view
+                if isinstance(item, tuple) and item[0] in view.queue:
+                    reasons[item[0]] = _reason(view, *item)
+                yield item
+
+        return answer(), reasons
+
     def described(
         self, job: int, chosen: Any, reasons: Mapping[int, str]
     ) -> dict[str, Any]:
         nodes = len(self.cluster.sizes)
         place = [f"{node}:{gpus}" for node, gpus in chosen if node < nodes]
-        return {"job": job, "nodes": place}
+        return {"job": job, "nodes": place, "reason": reasons.get(job, "")}
 
     def one_more(self, text: str) -> Resumed:
         gpus = read_as(int, text, f"{text!r} must be a number of GPUs per node")
@@ -463,6 +487,24 @@ class Resumed(Scenario, state.FromState):
             if values := getattr(cluster, name):
                 more[name] = (*values, values[-1])
         return replace(self, cluster=replace(cluster, **more))
+
+
+def _reason(view: View, job: int, place: Allocation) -> str:
+    """Return what starting a job means for the first job in the queue."""
+    head, fits = view.queue[0], view.nodes.fits
+    if job == head:
+        return "first in the queue"
+    need = view.needs[head]
+    if view.room(need) is not None:
+        return f"preferred to job {head}, which fits too"
+    start_s, free = shadow(view, head)
+    if not fits(free, need):
+        return f"fits now; job {head} cannot start before a node opens"
+    if view.now_s + view.estimate_s[job] <= start_s:
+        return f"ends by its estimate before job {head} could start, at {start_s:g} s"
+    if fits(view.nodes.take(free, place), need):
+        return f"leaves room for job {head}, which could start at {start_s:g} s"
+    return f"fits now; may delay job {head}, which could start at {start_s:g} s"
 
 
 def duration_above(

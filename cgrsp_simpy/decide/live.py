@@ -18,7 +18,6 @@ from cgrsp_simpy.base.table import Table, cells_of, figure_text
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.simulation import Process
 from cgrsp_simpy.engine.state import State, carry_out
-from cgrsp_simpy.studies.replicate import check_policies, check_seeds, engine_for
 
 LEVELS = (0.05, 0.5, 0.95)  # of a median and its 90 % range
 PARTS = ("p5", "median", "p95")  # their names
@@ -316,6 +315,8 @@ def forecast(
     InputError
         If the state is impossible in the scenario.
     """
+    from cgrsp_simpy.studies.replicate import check_policies, check_seeds, engine_for
+
     resumed, listed = state.resumed(scenario), check_seeds(seeds)
     named = check_policies(policies, resumed)
     alternatives = {label: (resumed, policy) for label, policy in named.items()}

@@ -69,6 +69,12 @@ class Dispatcher:
                 env._queue, (env._now, DECISION_PRIORITY, next(env._eid), self._event)
             )
 
+    @property
+    def may_decide(self) -> bool:
+        """Whether a job waits and the policy decides on the present resources."""
+        free = self.ledger.mask or self._asks_when_full
+        return bool(self.pending_claims and free)
+
     def enqueue(self, claim: Claim) -> None:
         """Add a claim to the queue until it is granted or its patience ends."""
         self.view.on_enqueue(claim.job)

@@ -340,7 +340,7 @@ class Replay:
         elif now_s < from_s or now_s == state_s < wake_s:
             if wake_s < math.inf:
                 yield Wake(wake_s)
-        elif run.pending_claims:
+        elif run.dispatcher.may_decide:
             asked = True
             if now_s == state_s:
                 model.on_resume(view)

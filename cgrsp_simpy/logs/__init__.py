@@ -4,9 +4,20 @@
 tags and columns, which the modules convert to their jobs.
 """
 
-from cgrsp_simpy.logs.formats import FORMATS, STEPS_PER_S, format_of, philly, swf_text
-from cgrsp_simpy.logs.log import COLUMNS, NO_TIME, Log, Report, Tags
-from cgrsp_simpy.logs.reading import Reading, read_log
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cgrsp_simpy.logs.log import COLUMNS, NO_TIME, Log, Reading, Report, Tags
+
+if TYPE_CHECKING:
+    from cgrsp_simpy.logs.formats import (
+        FORMATS,
+        STEPS_PER_S,
+        format_of,
+        philly,
+        swf_text,
+    )
+    from cgrsp_simpy.logs.reading import read_log
 
 __all__ = [
     "COLUMNS",
@@ -22,3 +33,13 @@ __all__ = [
     "read_log",
     "swf_text",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Load the formats when they are first used."""
+        if name in __all__:
+            module = "reading" if name == "read_log" else "formats"
+            return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TextIO
+from typing import Any, Literal, NamedTuple, TextIO, TypedDict
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -59,6 +59,17 @@ COLUMNS = {
     "prompt_tokens": "tokens of the prompt",
     "output_tokens": "tokens of the output",
 }
+
+
+class Reading(TypedDict, total=False):
+    """Arguments of `read_log` that every reader of logs passes on."""
+
+    strict: bool
+    columns: Mapping[str, str] | None
+    tz: str | None
+    delimiter: str | None
+    decimal: str
+    header: str | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO, TypedDict
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -58,17 +58,6 @@ YEAR_S = 365.25 * 86400
 DAYS = 36526, 73051  # of Excel, of the years 2000 to 2099
 # a number with a decimal comma, and points between thousands
 COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
-
-
-class Reading(TypedDict, total=False):
-    """Arguments of `read_log` that every reader of logs passes on."""
-
-    strict: bool
-    columns: Mapping[str, str] | None
-    tz: str | None
-    delimiter: str | None
-    decimal: str
-    header: str | None
 
 
 @checked

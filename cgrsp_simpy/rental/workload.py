@@ -13,6 +13,7 @@ from typing import Annotated, Any, Protocol, TypeVar, Unpack
 
 import numpy as np
 
+from cgrsp_simpy import logs
 from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
@@ -33,7 +34,6 @@ from cgrsp_simpy.base.parameters import (
 )
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
-from cgrsp_simpy.logs import read_log as read_table
 from cgrsp_simpy.rental.job import (
     HOURS,
     TWO,
@@ -620,7 +620,7 @@ def read_log(
     possible, the line.
     """
     deadlines = deadlines or DeadlineClasses()
-    log = read_table(path, format, window=window, **reading)
+    log = logs.read_log(path, format, window=window, **reading)
     log = log.usable(
         "jobs on rented GPUs",
         ("submit_s", "service_s"),

@@ -14,7 +14,7 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import TypeVar
 
-from cgrsp_simpy.base.checks import InputError, check_whole, needed
+from cgrsp_simpy.base.checks import InputError, WorkerError, check_whole, needed
 from cgrsp_simpy.studies.isolation import Sent, called
 
 MOST_WORKERS = 1024  # processes at once, at most
@@ -23,10 +23,6 @@ Key = TypeVar("Key")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _Timed = tuple[list[Result], float]
-
-
-class WorkerError(RuntimeError):
-    """Error for a worker process or executor that ended before completing its work."""
 
 
 def as_they_come(

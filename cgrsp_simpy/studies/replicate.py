@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import (
     InputError,
+    WorkerError,
     check_one_of,
     check_whole,
     entries_of,
@@ -29,7 +30,7 @@ from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
-from cgrsp_simpy.studies.executors import WorkerError, as_they_come
+from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.function import as_model
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store

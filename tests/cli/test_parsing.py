@@ -11,7 +11,8 @@ import pytest
 from support import CGRSP, check_bad_input, outcome, output
 
 from cgrsp_simpy.cli import VERBS, command_of, overview, parser_of
-from cgrsp_simpy.cli.scenarios import MARKET_WORDS, SOURCE_WORDS, Worded
+from cgrsp_simpy.cli.parameters import SOURCE_WORDS
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, Worded
 from cgrsp_simpy.studies.subject import subject_of
 
 REFUSED = {  # a command -> what its one line says

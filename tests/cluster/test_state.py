@@ -187,6 +187,13 @@ def test_no_job_starts_on_a_closed_node_before_it_opens():
     assert run.jobs["finish_s"][0] == 400 + model._durations_s(0)[0]
 
 
+def test_a_scheduler_that_would_reserve_closed_nodes_is_refused():
+    table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
+    with pytest.raises(cg.InputError, match=r"'conservative'\) must be another one"):
+        next_dispatches(State.from_table(table), scenario, "conservative")
+
+
 # ---- the commands ----
 
 
@@ -215,7 +222,40 @@ def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, c
     state = State.from_table(TABLE)
     scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
     rows = next_dispatches(state, scenario, scheduler).rows
-    assert rows == [{"job": job, "nodes": ["1:8"]} for job in started]
+    assert [(row["job"], row["nodes"]) for row in rows] == [
+        (job, ["1:8"]) for job in started
+    ]
+
+
+def reasons(scheduler, state=TABLE, nodes=2):
+    """The reasons of the next dispatches, by job, on nodes of 16 GPUs."""
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16,) * nodes))
+    rows = next_dispatches(State.from_table(state), scenario, scheduler).rows
+    return {row["job"]: row["reason"] for row in rows}
+
+
+def test_the_reasons_of_a_cluster():
+    """Job 3 ends at 4000 s by its estimate; job 7 needs all GPUs, 8 and 9 half a node.
+
+    Of these, 8 ends before 4000 s and 9 after it.
+    """
+    before = "ends by its estimate before job 7 could start, at 4000 s"
+    delay = "fits now; may delay job 7, which could start at 4000 s"
+    assert reasons("easy") == {8: before}
+    assert reasons("fifo-skip") == {8: before, 9: delay}
+    assert reasons("conservative") == {8: before}
+    narrow = [TABLE["waiting"][0] | {"gpus": 24}, *TABLE["waiting"][1:]]
+    room = "leaves room for job 7, which could start at 4000 s"
+    assert reasons("easy", TABLE | {"waiting": narrow}) == {8: before, 9: room}
+    wide = [TABLE["waiting"][0] | {"gpus": 48}, TABLE["waiting"][1]]
+    closed = {"waiting": wide, "closed": [{"node": 2, "until_s": 1e5}]}
+    opens = "fits now; job 7 cannot start before a node opens"
+    assert reasons("easy", TABLE | closed, nodes=3) == {8: opens}
+    first = "first in the queue"
+    assert reasons("fifo", TABLE | {"waiting": narrow[1:]}) == {8: first, 9: first}
+    fits = [TABLE["waiting"][2], TABLE["waiting"][1] | {"id": 10, "submit_s": 860}]
+    preferred = {10: "preferred to job 9, which fits too", 9: first}
+    assert reasons("shortest", TABLE | {"waiting": fits}) == preferred
 
 
 def test_a_forecast_of_a_cluster(path, capsys):

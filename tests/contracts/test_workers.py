@@ -15,10 +15,10 @@ import pytest
 from support import CGRSP, check_refused, process, refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.checks import WorkerError
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.studies import executors
 from cgrsp_simpy.studies import replicate as module
-from cgrsp_simpy.studies.executors import WorkerError
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.subject import Subject, subject_of

@@ -1,11 +1,14 @@
 """The next dispatches and the forecast of a queue."""
 
 import json
+import sys
 import time
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
+from support import process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -63,6 +66,18 @@ def test_the_next_dispatches_are_those_of_the_simulation(policy):
         assert decision.waiting == len(back) - len(rows)
 
 
+def test_no_policy_decides_while_no_slot_is_idle():
+    """Some rules use the fastest idle slot."""
+    job = {"submit_s": 0, "deadline_s": 60}
+    running = [job | {"id": 0, "slots": [0], "dispatch_s": 0}]
+    table = {"now_s": 9, "slots": ["RTX 3090"], "waiting": [job | {"id": 1}]}
+    state = cg.State.from_table(table | {"running": running})
+    for policy in cg.POLICIES:
+        if policy not in ("edf-p", "srpt"):  # these suspend running jobs
+            decision = next_dispatches(state, DAY, policy)
+            assert (decision.rows, decision.waiting) == ([], 1)
+
+
 HOLDING = {
     # Low stock is an hour's delay, and at six, in a quarter of an hour, there is none
     "now_s": 9 * 3600 + 2700,
@@ -104,6 +119,80 @@ def test_a_decision_takes_a_tenth_of_a_second():
     decision = next_dispatches(state, DAY, "triage")
     assert time.process_time() - begin_s < 0.1
     assert len(decision.rows) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "more"),
+    [
+        ({"scenario": "hectic", "slots": ["RTX 3090"]}, ["cgrsp_simpy.logs.formats"]),
+        ({"scenario": "cluster"}, []),
+    ],
+    ids=["rental", "cluster"],
+)
+def test_a_decision_loads_no_module_without_need(state, more, tmp_path):
+    """These take longer to load than the decision takes."""
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(state | {"now_s": 900}))
+    code = "import sys, cgrsp_simpy.cli as cli; cli.main(sys.argv[1:])"
+    script = f"{code}; print(); print(*sys.modules)"
+    command = [sys.executable, "-c", script, "next", str(path), "--format", "json"]
+    answer, _, loaded = process(command, tmp_path).stdout.strip().rpartition("\n")
+    assert json.loads(answer)["figures"] == []
+    without = "scipy matplotlib numba pandas sklearn ortools".split()
+    without += [
+        f"cgrsp_simpy.{name}"
+        for name in (
+            "analysis.statistics decide.advice decide.month"
+            " studies.compare studies.executors studies.function studies.identity"
+            " studies.isolation studies.replicate studies.store studies.study"
+        ).split()
+    ]
+    assert {*loaded.split()}.intersection([*without, *more]) == set()
+
+
+# ---- a job that cannot be in time ----
+
+SURE = replace(  # an order takes five seconds to come, and a job a minute
+    DAY,
+    service=cg.Service(sigma=(0, 0, 0)),
+    market=cg.Market(cg.Clock(((0, 100.0),)), ((5.0, 5.0),) * 3, high_cap=1),
+)
+JOB_S = 5 + 59.7
+
+
+@pytest.mark.parametrize(
+    ("deadlines_s", "late", "order", "missed"),
+    [
+        ([1030, 1150, 1250], 0, [1, 2, 0], {"fifo": 1, "edf": 1}),
+        ([1030, 1150, 1075], 0, [2, 1, 0], {"fifo": 2, "edf": 3}),
+        ([1300, 1020, 1140], 1, [2, 0, 1], {"fifo": 2, "edf": 1}),
+    ],
+)
+def test_a_job_that_cannot_be_in_time(deadlines_s, late, order, missed):
+    """Triage serves it last and misses no other deadline, as the best of all orders."""
+
+    def late_in(jobs):
+        ends_s = {job: 1000 + JOB_S * place for place, job in enumerate(jobs, 1)}
+        return {job for job in jobs if ends_s[job] > deadlines_s[job]}
+
+    best = min(map(late_in, permutations(range(3))), key=len)
+    assert all(late in late_in(jobs) for jobs in permutations(range(3)))
+    assert late_in(order) == best == {late}
+    waiting = [
+        {"id": job, "submit_s": 900, "deadline_s": due_s}
+        for job, due_s in enumerate(deadlines_s)
+    ]
+    table = {"now_s": 1000, "slots": ["RTX 3090"], "to_come": 0, "waiting": waiting}
+    state = cg.State.from_table(table)
+    decision = next_dispatches(state, SURE, "triage")
+    assert [row["job"] for row in decision.rows] == order[:1]
+    result = forecast(state, SURE, ["triage", *missed], range(2))
+    chances = [row["miss_probability"] for row in result.jobs]
+    assert chances == [float(job == late) for job in range(3)]
+    starts_s = {row["job"]: row["start_median_s"] for row in result.jobs}
+    assert sorted(starts_s, key=starts_s.get) == order
+    means = {row["alternative"]: row["missed"]["mean"] for row in result.figures}
+    assert means == {"triage": 1, **missed}
 
 
 # ---- a forecast ----

@@ -7,12 +7,16 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_scenarios import scenarios
 from scipy.stats import chisquare
 from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.live import forecast, next_dispatches
 from cgrsp_simpy.rental.state import RunningJob, SeenStock, State, WaitingJob
 
 SCHEMA = json.loads(
@@ -167,6 +171,62 @@ def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(policy, changes):
             assert np.array_equal(run.claims, compiled.claims)
             assert run.decisions == compiled.decisions
             assert run.held_s == compiled.held_s
+
+
+any_scenario = scenarios() | scenarios(gangs=True)
+
+
+def state_of(scenario, policy, part, seed):
+    """The state of a run at a part of its length."""
+    run = cg.simulate(scenario, policy, seed, engine="simpy")
+    return run.state(float(part * run.jobs["finish_s"].max()))
+
+
+@pytest.mark.slow
+@settings(max_examples=100)
+@given(
+    any_scenario,
+    st.sampled_from("fifo spt lcf rh cadr atc covert triage".split()),
+    st.floats(0, 1),
+    st.integers(0, 9),
+)
+def test_any_compiled_run_from_a_state_has_the_bits_of_simpy(
+    scenario, policy, part, seed
+):
+    pytest.importorskip("numba")
+    state = state_of(scenario, policy, part, seed)
+    for start in (state, replace(state, wake_s=None)):
+        model = start.resumed(scenario)
+        subject = model.subject(model)
+        compiled = subject.compiled(subject.make_policy(policy), 1, None, True)
+        if compiled is not None:
+            run = cg.simulate(model, policy, 1, engine="simpy")
+            assert np.array_equal(run.jobs, compiled.jobs)
+            assert np.array_equal(run.claims, compiled.claims)
+            assert run.decisions == compiled.decisions
+
+
+@settings(max_examples=15)
+@given(
+    any_scenario,
+    st.sampled_from("fifo balanced adaptive rh cadr-oo c-mu covert triage".split()),
+    st.floats(0, 1),
+    st.integers(0, 9),
+)
+def test_any_state_passes_through_json_and_has_decisions_and_a_forecast(
+    scenario, policy, part, seed
+):
+    state = state_of(scenario, policy, part, seed)
+    text = json.dumps(state.table()).replace("Infinity", "null")
+    assert State.from_table(json.loads(text)) == state
+    state = replace(state, running=state.running[1:], wake_s=None)  # a job has ended
+    decision = next_dispatches(state, scenario, policy)
+    assert decision.waiting + len(decision.rows) == len(state.waiting)
+    assert all(row["reason"] for row in decision.rows)
+    gpu = scenario.gpus[0].name
+    result = forecast(state, scenario, [policy], range(2), slot=gpu, later_h=0.1)
+    assert [row["job"] for row in result.jobs] == sorted(job.id for job in state.jobs)
+    assert all(len(table.text()) > 0 for table in result.tables())
 
 
 def test_estimates_in_seconds_are_what_policies_see_and_runs_take():

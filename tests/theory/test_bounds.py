@@ -12,7 +12,7 @@ from scipy import stats
 from support import check_refused, drawn, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import bound as verb
+from cgrsp_simpy.cli import decisions as verb
 from cgrsp_simpy.cli import parser_of
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Bound, lower_bound
 from cgrsp_simpy.decide.occupation import Laws, levels_of

@@ -9,7 +9,7 @@ import pytest
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
-from cgrsp_simpy.papers.thesis import readings
+from cgrsp_simpy.papers.thesis import printed
 from cgrsp_simpy.papers.thesis.printed import ByArrival
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import Judged
@@ -61,7 +61,7 @@ def made_readings(monkeypatch):
     def reproduce(measures, *_, market=lambda day: day, **__):
         policies.append([measure.sources[0].policy for measure, _ in measures])
         clock = market(cg.day("hectic")).market.clock
-        return Given(next(name for name, own in readings.HOURS.items() if own == clock))
+        return Given(next(name for name, own in printed.HOURS.items() if own == clock))
 
     def judged(table, results):
         far = z.get((table.id, results.name), 1.5)
@@ -70,10 +70,10 @@ def made_readings(monkeypatch):
             Judged(table.id, "", "", "", "1", "1", z=far, counted=True, verdict=verdict)
         ]
 
-    monkeypatch.setattr(readings, "judged", judged)
-    monkeypatch.setattr(readings, "reproduce", reproduce)
-    monkeypatch.setattr(readings, "HALVES", {"odd": ("5.5",), "even": ("5.2",)})
-    return lambda figures: [*readings.readings(Given("first", figures), None)], policies
+    monkeypatch.setattr(printed, "judged", judged)
+    monkeypatch.setattr(printed, "reproduce", reproduce)
+    monkeypatch.setattr(printed, "HALVES", {"odd": ("5.5",), "even": ("5.2",)})
+    return lambda figures: [*printed.readings(Given("first", figures), None)], policies
 
 
 def days_of(hectic):
@@ -90,7 +90,7 @@ def days_of(hectic):
         for number, figure in enumerate(
             ("wait_min", "miss_pct", "tardiness_min", "cost_usd")
         ):
-            key = readings.NAMES[name], figure
+            key = printed.NAMES[name], figure
             figures[*key, ""] = month[place, number]
             for kind, value in zip(mix, drawn[place, number]):
                 figures[*key, kind] = value

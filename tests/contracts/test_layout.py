@@ -14,12 +14,12 @@ SMALL = 30  # statements
 # without tests of their own: short, named by a test of several files, or part of
 # the scenario's file
 SHORT = {
-    ("hgsp", "report"),
     ("llm", "subject"),
     ("spot", "subject"),
 }
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
+    "analysis/queueing.py": "theory/test_queueing.py",
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
@@ -38,6 +38,8 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/arrivals.py": "theory/test_arrival_rates.py",
+    "rental/days.py": "theory/test_queues.py",
+    "rental/job.py": "theory/test_queues.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",

@@ -3,7 +3,14 @@
 import json
 
 import pytest
-from support import check_refused, outcome, output, refusals, swf_of_three
+from support import (
+    check_bad_input,
+    check_refused,
+    outcome,
+    output,
+    refusals,
+    swf_of_three,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -191,8 +198,10 @@ def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys
     assert main(["parameters", name, "--out", path]) == 0
     capsys.readouterr()
     assert Worded(path, []).scenario == Worded(name, []).scenario
-    assert main(["parameters", name, "--out", path]) == 2
-    assert "a file that does not exist yet" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "parameters", name, "--out", path),
+        ["a file that does not exist yet"],
+    )
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])

@@ -9,7 +9,15 @@ from math import inf
 import numpy as np
 import pytest
 from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of, simulate
-from support import check_refused, output, refusals, swf_of_three, waited
+from support import (
+    check_bad_input,
+    check_refused,
+    outcome,
+    output,
+    refusals,
+    swf_of_three,
+    waited,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -68,8 +76,9 @@ def own(tmp_path):
 )
 def test_own_schedulers_on_the_command_line(own, action, capsys):
     assert own in output(capsys, *action, own, "jobs=20", "warm_up=0")
-    assert main([*action, own[:-1], "jobs=20"]) == 2
-    assert "did you mean 'widest_first'?" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, *action, own[:-1], "jobs=20"), ["did you mean 'widest_first'?"]
+    )
 
 
 def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):

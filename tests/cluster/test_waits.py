@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from support import check_refused, output
+from support import check_bad_input, check_refused, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -160,8 +160,10 @@ def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
 
 @pytest.mark.parametrize("words", ["--slot 8", "--later 1", "--seeds 3"])
 def test_options_of_a_state_are_refused_with_a_log(words, capsys):
-    assert main(f"forecast log.csv {words}".split()) == 2
-    assert "must be omitted if a log is given" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, *f"forecast log.csv {words}".split()),
+        ["must be omitted if a log is given"],
+    )
 
 
 def test_jobs_without_gpus_have_their_own_class_and_cores_count_without_any_gpu():

@@ -50,19 +50,6 @@ CASES = {
         "        yield job, machine\n",
         {"machines": [4, 8]},
     ),
-    "hgsp": lambda: Case(
-        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 10})),
-        "hgsp:tasks1 source.tasks=10",
-        ("atc", "greedy"),
-        "search:moves=50",
-        "def oldest(view):\n"
-        "    for task in view.queue:\n"
-        "        for gpu in view.free:\n"
-        "            if task.memory_gb <= gpu.kind.memory_gb:\n"
-        "                yield task, gpu\n"
-        "                break\n",
-        {"tasks": [20, 30]},
-    ),
     "llm": lambda: Case(
         cg.llm.Scenario(cg.llm.Offered(30, rate_per_s=9.0), cg.llm.Service(gpus=4)),
         "llm source.requests=30 source.rate_per_s=9 service.gpus=4",
@@ -105,6 +92,19 @@ CASES = {
         "    if view.on is None:\n"
         "        yield view.job, (view.up or [view.on_demand])[0]\n",
         {"hours": [6.0, 8.0]},
+    ),
+    "hgsp": lambda: Case(
+        cg.hgsp.Scenario(cg.hgsp.Level(**{**vars(LEVELS["tasks1"]), "tasks": 10})),
+        "hgsp:tasks1 source.tasks=10",
+        ("atc", "greedy"),
+        "search:moves=50",
+        "def oldest(view):\n"
+        "    for task in view.queue:\n"
+        "        for gpu in view.free:\n"
+        "            if task.memory_gb <= gpu.kind.memory_gb:\n"
+        "                yield task, gpu\n"
+        "                break\n",
+        {"tasks": [20, 30]},
     ),
 }
 every_module = pytest.mark.parametrize(

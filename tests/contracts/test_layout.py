@@ -13,6 +13,7 @@ BESIDE = ("contracts", "docs", "pins", "textbook", "theory")
 SMALL = 30  # statements
 ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and why
     "__init__.py": "contracts/test_docstrings.py",  # each public name
+    "analysis/queueing.py": "theory/test_queueing.py",
     "app": "contracts/test_app.py",  # starts every page
     "cli": "contracts/test_every_module.py",  # runs every command
     "engine/claim.py": "engine/test_run.py",  # no claim without a run
@@ -27,6 +28,8 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
+    "rental/days.py": "theory/test_queues.py",
+    "rental/job.py": "theory/test_queues.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",

@@ -40,6 +40,7 @@ def folder(tmp_path):
         "markers =\n"
         "  slow: seconds\n"
         "  long: minutes\n"
+        "  quick_cases(n): others are slow\n"
     )
     return tmp_path
 
@@ -111,6 +112,24 @@ def test_no_test_is_both_slow_and_long(folder):
     )
     assert done.returncode != 0
     assert "test_both.py::test_both is both slow and long" in done.stdout + done.stderr
+
+
+CASES = """
+import pytest
+
+@pytest.mark.quick_cases(2)
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_case(number): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tier", "passed"), [([], 2), (["-m", "slow"], 1)])
+def test_of_a_test_with_quick_cases_the_other_cases_are_slow(folder, tier, passed):
+    (folder / "test_cases.py").write_text(CASES)
+    command = [sys.executable, "-m", "pytest", "-q", "test_cases.py", *tier]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert f"{passed} passed, {3 - passed} deselected" in done.stdout
 
 
 def marks_of(function):

@@ -137,17 +137,6 @@ def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.quick_cases(1)
-@each_study
-def test_rows_do_not_depend_on_an_interruption(study, expected, small_tasks, tmp_path):
-    study(out=tmp_path)
-    for path in sorted((tmp_path / "chunks").iterdir())[1::2]:
-        path.unlink()
-    with ThreadPoolExecutor(3) as threads:
-        assert text(study(out=tmp_path, executor=threads)) == expected[study]
-    assert text(study(out=tmp_path)) == expected[study]
-
-
 def test_the_rows_are_those_of_single_runs(small_tasks):
     rows = compared().rows
     policies = ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from benchmarks.judge import judge
 from scipy import stats
-from support import check_refused, output, refusals
+from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import check_folder
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.advice import BAD_DAYS, POLICIES, WORTH, advise, limits_of
 from cgrsp_simpy.decide.recommend import COST, PARTS, Option, Prices, Spot, Trials
 
@@ -486,8 +485,10 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
         )
     file = tmp_path / "a file"
     file.write_text("kept")
-    assert main([*command.split(), "--yes", "--report", str(file / within)]) == 2
-    assert f"{file / within}: {file} is not a directory" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, *command.split(), "--yes", "--report", str(file / within)),
+        [f"{file / within}: {file} is not a directory"],
+    )
     assert file.read_text() == "kept"
 
 

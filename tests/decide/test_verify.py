@@ -60,8 +60,9 @@ def test_an_outcome_that_was_altered_is_found_although_its_checksum_fits(made, c
 
 def test_an_unfinished_directory_is_not_called_altered(made, capsys):
     (made / "chunks" / "000001.json").unlink()
-    assert main(["verify", "out", "--sample", "1"]) == 2
-    assert "is not finished" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "verify", "out", "--sample", "1"), ["is not finished"]
+    )
 
 
 @pytest.mark.quick_cases(1)
@@ -76,10 +77,9 @@ def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
 
 def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):
     (made / "chunks" / "000777.json").write_text("{}")
-    assert main(["verify", "out", "--sample", "100"]) == 2
-    assert (
-        "000777.json does not belong to any task of the study"
-        in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "verify", "out", "--sample", "100"),
+        ["000777.json does not belong to any task of the study"],
     )
 
 
@@ -320,10 +320,12 @@ def test_policies_of_files_are_run_again_where_that_is_allowed(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     line = "compare quiet jobs=30 --policies own.py:f,fifo --seeds 2 --out out"
-    assert main(line.split()) == 0
+    output(capsys, *line.split())
     (tmp_path / "was_run").unlink()
-    assert main(["verify", "out"]) == 2
-    assert "'own.py', which is opened only with --run-code" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "verify", "out"),
+        ["'own.py', which is opened only with --run-code"],
+    )
     assert not (tmp_path / "was_run").exists()
     assert main(["verify", "out", "--run-code"]) == 0
     assert (tmp_path / "was_run").exists()

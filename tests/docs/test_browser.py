@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -205,8 +205,10 @@ def test_wrong_use_is_refused_and_nothing_is_written(
     for path in (paths["FULL"] / "mine.txt", paths["FILE"]):
         path.write_text("mine", encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
-    assert main(["lectures", *(str(paths.get(word, word)) for word in words)]) == 2
-    assert message in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "lectures", *(str(paths.get(word, word)) for word in words)),
+        [message],
+    )
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.testing.compare import compare_images
-from support import check_refused, drawn_with
+from support import check_bad_input, check_refused, drawn_with, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -365,8 +365,9 @@ def test_the_lab_is_copied_without_answers(capsys, tmp_path):
 
 def test_a_students_copy_is_not_overwritten(capsys, tmp_path, file):
     mine = file("my notes", LECTURES[0].name)
-    assert main(["lectures", "1", "--copy", str(tmp_path)]) == 2
-    assert LECTURES[0].name in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, "lectures", "1", "--copy", str(tmp_path)), [LECTURES[0].name]
+    )
     assert [path.name for path in tmp_path.iterdir()] == [mine.name]
     assert mine.read_text(encoding="utf-8") == "my notes"
 

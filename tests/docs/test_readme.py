@@ -235,7 +235,7 @@ def test_what_messages_advise_can_be_done():
         assert {*options.split()} <= known.keys(), (verb, options)
 
 
-@pytest.mark.quick_cases(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("page", TUTORIAL, ids=lambda page: page.stem)
 def test_a_part_of_the_tutorial_runs_from_top_to_bottom(page, tmp_path):
     printed, compared = "", 0
@@ -256,7 +256,7 @@ def test_a_part_of_the_tutorial_runs_from_top_to_bottom(page, tmp_path):
     assert compared >= 2
 
 
-@pytest.mark.quick_cases(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["dag", "hgsp"])
 def test_an_installed_package_offers_its_schedulers_as_the_page_shows(
     module, tmp_path, monkeypatch
@@ -284,7 +284,7 @@ def test_an_installed_package_offers_its_schedulers_as_the_page_shows(
     assert name in run([sys.executable, "-m", "cgrsp_simpy", *words], tmp_path)
 
 
-@pytest.mark.quick_cases(0)
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
     if "distributed" in script:

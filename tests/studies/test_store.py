@@ -201,20 +201,6 @@ def test_only_what_is_missing_is_run_again(study, tmp_path, runs):
     assert left.items() <= times(tmp_path).items()
 
 
-def failing(view):
-    raise ValueError("no")
-
-
-def test_failed_runs_are_run_again(tmp_path, runs):
-    first = compared(tmp_path, policies=["fifo", failing])
-    assert len(first.failures) == 5
-    done = len(runs)
-    assert csv_text(compared(tmp_path, policies=["fifo", failing]).rows) == csv_text(
-        first.rows
-    )
-    assert len(runs) == 2 * done
-
-
 # ---- another study ----
 
 

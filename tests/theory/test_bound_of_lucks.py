@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from support import check_refused, needs, output, refusals
+from support import check_bad_input, check_refused, needs, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -293,8 +293,10 @@ def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
 
 def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
     words = "compare hectic terms.preemption_per_h=0.1 --policies fifo --gap --seeds 2"
-    assert main([*words.split(), "--out", str(tmp_path / "out")]) == 2
-    assert "no bound known: preemption_per_h of the terms" in capsys.readouterr().err
+    check_bad_input(
+        outcome(capsys, *words.split(), "--out", str(tmp_path / "out")),
+        ["no bound known: preemption_per_h of the terms"],
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -355,22 +355,20 @@ def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
 def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(Subject, "run", None)
-    assert (
-        main(
-            [
-                "papers",
-                "figures",
-                "thesis",
-                "5.6",
-                "--style",
-                "pgf=yes",
-                "--out",
-                str(tmp_path),
-            ]
-        )
-        == 2
+    check_bad_input(
+        outcome(
+            capsys,
+            "papers",
+            "figures",
+            "thesis",
+            "5.6",
+            "--style",
+            "pgf=yes",
+            "--out",
+            str(tmp_path),
+        ),
+        ["an installed LaTeX program"],
     )
-    assert "an installed LaTeX program" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_bad_input, csv_rows, outcome, simulated, waited
+from support import check_bad_input, check_refused, csv_rows, outcome, simulated, waited
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import InputError
@@ -1115,3 +1115,11 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
         assert main([*line, *more]) == 2
         assert capsys.readouterr().err.splitlines()[-1].startswith("cgrsp compare: ")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_format_without_submission_times_has_no_window(file):
+    path = file("M1,1,j_1,1,Terminated,10,20,100,0.5\n")
+    check_refused(
+        lambda: read_log(path, format="alibaba", window="0:5"),
+        ["window", "omitted: the format alibaba has no submission times"],
+    )

@@ -1123,3 +1123,17 @@ def test_a_format_without_submission_times_has_no_window(file):
         lambda: read_log(path, format="alibaba", window="0:5"),
         ["window", "omitted: the format alibaba has no submission times"],
     )
+
+
+def test_times_of_which_one_column_has_no_valid_one_are_refused(file):
+    path = file(
+        "JobID|Submit|Start|End|ElapsedRaw|AllocTRES|State\n"
+        "2|x|y|2024-01-01T00:09:00|9|gres/gpu=2|FAILED\n"
+    )
+    check_refused(lambda: read_log(path), ["Submit(='x') must be"])
+
+
+def test_a_long_window_is_shortened_in_the_message(file):
+    path = file(HEAD + "a,0,5\n")
+    line = check_refused(lambda: read_log(path, window="9" * 5000), ["FROM:TO"])
+    assert len(line) < 1000

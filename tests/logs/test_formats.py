@@ -27,6 +27,7 @@ from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import simulate as simulate_cluster
 from cgrsp_simpy.llm.requests import read_requests
 from cgrsp_simpy.logs import FORMATS, Tags, read_log
+from cgrsp_simpy.logs.formats import SLICE
 from cgrsp_simpy.waiting import Scenario, read_jobs
 from cgrsp_simpy.waiting.policies import waiting_policy
 
@@ -1137,3 +1138,11 @@ def test_a_long_window_is_shortened_in_the_message(file):
     path = file(HEAD + "a,0,5\n")
     line = check_refused(lambda: read_log(path, window="9" * 5000), ["FROM:TO"])
     assert len(line) < 1000
+
+
+def test_a_line_of_a_million_characters_is_no_row_of_any_format():
+    """Patterns that try every way to split it would take minutes."""
+    for format in FORMATS.values():
+        for sign in "x9":
+            assert not (format.row and format.row.match(sign * 10**6))
+    assert not SLICE.search("gres/" + "9" * 10**6)

@@ -211,7 +211,7 @@ def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:
     if name in allowed:
         return
     raise InputError(
-        f"unknown {what} {name!r}{nearest(str(name), allowed)}"
+        f"unknown {what} {shown(name)}{nearest(str(name)[:MOST_SHOWN], allowed)}"
         f" (allowed: {', '.join(allowed) or 'none'})"
     )
 

@@ -59,7 +59,7 @@ ELAPSED = (
     "whose elapsed time is not End - Start (suspended, or the clock changed); the"
     " elapsed time counts"
 )
-SLICE = re.compile(r"gres/[^=,]*\d+g\.\d+gb[^=,]*=[1-9]")  # of a GPU: a100_1g.5gb
+SLICE = re.compile(r"gres/[^=,]*\dg\.\d+gb[^=,]*=[1-9]")  # of a GPU: a100_1g.5gb
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 
@@ -665,7 +665,7 @@ ALIBABA = Format(
     ),
     made=_alibaba,
     group="job_name",
-    row=re.compile(r"\w+[^,]*,\d+[\d.]*,[^,]+,\w+,\w+,\d*,\d*,[\d.]*,[\d.]*$"),
+    row=re.compile(r"\w[^,]*,\d[\d.]*,[^,]+,\w+,\w+,\d*,\d*,[\d.]*,[\d.]*$"),
 )
 
 # ---- pai: pai_task_table of Alibaba's cluster-trace-gpu-v2020 (Weng et al. (2022),

@@ -439,6 +439,8 @@ class Clock:
 
 def seconds_between(start: Any, times: Array) -> Floats:
     """Return the seconds between times or arrays; timestamps to the microsecond."""
+    if np.ndim(start) and start.dtype.kind != times.dtype.kind:
+        return np.full(len(times), np.nan)  # one of them has no valid time
     passed = times - start
     if passed.dtype.kind == "m":
         passed = passed / np.timedelta64(1, "s")

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, require, shown
 from cgrsp_simpy.base.files import (
     Rows,
     faults_of,
@@ -671,4 +671,6 @@ def _bounds(submit: Array, window: str | None, clock: Clock) -> tuple[Any, Any]:
         if start < stop and (stamped or 0 <= start < stop < np.inf):
             return start, stop
     kind = "two dates or timestamps" if stamped else "two numbers of seconds"
-    raise InputError(f"window(={window!r}) must be FROM:TO, {kind}, FROM before TO")
+    raise InputError(
+        f"window(={shown(window)}) must be FROM:TO, {kind}, FROM before TO"
+    )

@@ -52,6 +52,7 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     read_as,
     require,
+    shown,
     tried,
 )
 from cgrsp_simpy.base.files import Rows as LogRows
@@ -322,12 +323,15 @@ def _listed(line: int, cells: dict[str, str], name: str) -> Row:
     text, price = cells["status"].lower(), cells.get("price", "")
     gpu = cells.get("type") or name
     moment, has = _moment(line, cells["time"])
-    allowed = f"line {line}: price(={price!r}) must be a number >= 0"
+    allowed = f"line {line}: price(={shown(price)}) must be a number >= 0"
     paid = _price(
         f"line {line}: price", read_as(float, price, allowed) if price else None
     )
     if text in INSTANCES or (text.isascii() and text.isdigit()):
-        instances = INSTANCES[text] if text in INSTANCES else int(text)
+        allowed = f"line {line}: status(={shown(text)}) has too many digits"
+        instances = (
+            INSTANCES[text] if text in INSTANCES else read_as(int, text, allowed)
+        )
         return Row(line, gpu, moment, 0, paid, instances, has)
     if text not in STATUSES:
         check_one_of(
@@ -342,7 +346,7 @@ def _moment(line: int, text: str) -> tuple[datetime | float, bool]:
     """Parse a date, or seconds; also return whether the date has a zone."""
     seconds = tried(float, text)
     if seconds is None:
-        message = f"line {line}: time(={text!r}) must be seconds, or a timestamp"
+        message = f"line {line}: time(={shown(text)}) must be seconds, or a timestamp"
         return read_as(zoned, text, message)
     check_number(f"line {line}: time", seconds, least=0)
     return seconds, False

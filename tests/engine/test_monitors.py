@@ -76,12 +76,21 @@ def traders(env, box, kind, rng):
     return log
 
 
+class Traced(simpy.Environment):
+    """An environment that lists time, priority and number of every event."""
+
+    def step(self):
+        self.trace += [entry[:3] for entry in self._queue[:1]]
+        super().step()
+
+
 def history(library, kind, seed):
-    env, rng = simpy.Environment(), random.Random(seed)
+    env, rng = Traced(), random.Random(seed)
+    env.trace = []
     thing = getattr(library, kind)(env, 3)
     log = (users if kind in KINDS else traders)(env, thing, kind, rng)
     env.run()
-    return log, env.now
+    return log, env.trace
 
 
 @pytest.mark.parametrize("kind", KINDS + STOCKS)

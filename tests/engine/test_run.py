@@ -392,6 +392,14 @@ def test_a_claim_or_job_without_a_number_is_refused(claimant, job, message):
     check_refused(lambda: cg.simulate(Odd(claimant=claimant), "first"), message)
 
 
+def test_hidden_draws_are_kept_until_their_job_ends():
+    model = Shop(waits)
+    model.jobs = [(0.0, 0, "its draw"), (1.0, 1, "another")]
+    simulation = Simulation(model, one_each)
+    simulation.finish()
+    assert simulation.hidden == {}
+
+
 def test_a_claim_counts_if_its_job_leaves_before_the_request():
     def leaves(run, job):
         with run.claim(job, request=False) as claim:

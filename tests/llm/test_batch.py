@@ -90,6 +90,11 @@ def test_a_prompt_in_chunks_lets_others_decode_between():
     ]
 
 
+def test_the_last_token_of_a_chunk_is_used():
+    run = run_of(requests((0, 99, 1), (0, 50, 1)), chunk_tokens=100)
+    assert times(run) == [(0.1, 0.1), (0.149, 0.149)]
+
+
 def test_the_cache_and_the_batch_limit_who_joins():
     """Two of 600 tokens do not fit together in 1,000; nor do two in a batch of one."""
     for more in ({}, {"max_batch": 1, "kv_mb": 0.1}):

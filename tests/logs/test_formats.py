@@ -31,6 +31,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
 from cgrsp_simpy.logs import FORMATS, Tags, read_log
+from cgrsp_simpy.logs.formats import SLICE
 from cgrsp_simpy.waiting.policies import waiting_policy
 
 HERE = Path(__file__).resolve().parents[1] / "data"
@@ -1126,3 +1127,33 @@ def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
         assert main([*line, *more]) == 2
         assert capsys.readouterr().err.splitlines()[-1].startswith("cgrsp compare: ")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_format_without_submission_times_has_no_window(file):
+    path = file("M1,1,j_1,1,Terminated,10,20,100,0.5\n")
+    check_refused(
+        lambda: read_log(path, format="alibaba", window="0:5"),
+        ["window", "omitted: the format alibaba has no submission times"],
+    )
+
+
+def test_times_of_which_one_column_has_no_valid_one_are_refused(file):
+    path = file(
+        "JobID|Submit|Start|End|ElapsedRaw|AllocTRES|State\n"
+        "2|x|y|2024-01-01T00:09:00|9|gres/gpu=2|FAILED\n"
+    )
+    check_refused(lambda: read_log(path), ["Submit(='x') must be"])
+
+
+def test_a_long_window_is_shortened_in_the_message(file):
+    path = file(HEAD + "a,0,5\n")
+    line = check_refused(lambda: read_log(path, window="9" * 5000), ["FROM:TO"])
+    assert len(line) < 1000
+
+
+def test_a_line_of_a_million_characters_is_no_row_of_any_format():
+    """Patterns that try every way to split it would take minutes."""
+    for format in FORMATS.values():
+        for sign in "x9":
+            assert not (format.row and format.row.match(sign * 10**6))
+    assert not SLICE.search("gres/" + "9" * 10**6)

@@ -306,3 +306,10 @@ def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
 )
 def test_a_price_history_that_is_wrong_is_one_line(file, text):
     check_refused(lambda: read_market(file(text)), ["log: line "])
+
+
+@pytest.mark.parametrize("row", ["0,{}", "{},low", "0,low,{}"])
+@pytest.mark.parametrize("sign", ["9", "x"])
+def test_a_cell_of_thousands_of_characters_is_shortened_in_the_message(row, sign, file):
+    path = file(f"time,status,price\n{row.format(sign * 5000)},1\n")
+    assert len(check_refused(lambda: read_market(path), ["line 2"])) < 1000

@@ -232,19 +232,19 @@ class Slot(simpy.Resource):
         if request in self.users:
             self.users.remove(request)
 
+    def _trigger_put(self, event: Any) -> None:
+        # SimPy calls this to grant what it can of the requests that wait: that is only
+        # the new one, since it is granted at once
+        if self.filled_by is None or self.users:
+            raise not_granted(self)
+        request = self.put_queue.pop()
+        self.users.append(request)
+        request.usage_since = self._env._now
+        grant_now(request)
+
 
 class SlotRequest(Request):
-    """SimPy's request of a slot, granted at once."""
-
-    def __init__(self, slot: Slot) -> None:
-        if slot.filled_by is None or slot.users:
-            raise not_granted(slot)
-        # what SimPy sets, without its calls and without a queue
-        env = self.env = slot._env
-        self.resource, self.proc = slot, env._active_proc
-        self.usage_since = env._now
-        slot.users.append(self)
-        grant_now(self)
+    """SimPy's request of a slot."""
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         # not if a run that is over discards its processes

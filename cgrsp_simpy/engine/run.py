@@ -53,7 +53,8 @@ class Records:
         model = report.model
         self.tally, self.names = report.tally(), list[str]()
         self.blocks: list[list[np.ndarray[Any, Any]]] | None = [] if keep else None
-        self.claims: Any = ClaimRecords() if keep else None
+        self._released = ClaimRecords()
+        self.claims: Any = self._released if keep else None
         self.dtypes = {
             **dict.fromkeys(TIMES, "f8"),
             **report.claim_columns,
@@ -113,8 +114,7 @@ class Records:
 
     def flush(self) -> None:
         """Aggregate the rows added since the last block."""
-        if self.claims is not None:
-            self.claims.pack()
+        self._released.pack()
         if not self._values:
             return
         width = self._width

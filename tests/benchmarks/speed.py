@@ -4,14 +4,15 @@ Prints tables; asserts nothing.
 
     python tests/benchmarks/speed.py [PART ...] [--repeats 5] [--jobs 2000]
 
-PART: rental, growth, compiled, waiting, cluster, hgsp, dag, llm, textbook, memory
-(default: all except memory, which simulates 2 million jobs). Times are of whole runs
-with draws, records and summary: the least of the repeats, in which a run and its
-reference take turns, as a busy machine disturbs these least.
+PART: rental, growth, compiled, waiting, cluster, hgsp, dag, llm, textbook (default:
+all these), queue, memory (2 million jobs). Times are of whole runs with draws, records
+and summary: the least of the repeats, in which a run and its reference take turns, as a
+busy machine disturbs these least.
 """
 
 import resource
 import sys
+import tracemalloc
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,9 @@ from cgrsp_simpy.hgsp.search import search
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
+
+MOST_GROWTH = 1.5  # of the time per job in a queue ten times as long
+MOST_KB = 0.4  # per job with records
 
 
 def rows_of(run, *columns):
@@ -172,8 +176,28 @@ def textbook(jobs):
             yield f"{name}, records={records}", 1, call, partial(bare(name), 1)
 
 
+def queue():
+    """Print how the time per job grows from 2,000 to 20,000 jobs that all wait."""
+    for policy in cg.POLICIES:
+        per_job_s = []
+        for jobs in (2000, 20_000):
+            scenario = cg.day("normal", rate_per_s=1e5, jobs=jobs)
+            run = partial(figures, scenario, policy, records=False, engine="simpy")
+            per_job_s.append(min(cpu_s(run) for _ in range(2)) / jobs)
+        growth = per_job_s[1] / per_job_s[0]
+        print(f"{policy:12} {growth:.2f} x the time per job (limit {MOST_GROWTH})")
+
+
 def memory():
-    """Print the greatest memory of 2 million jobs without records."""
+    """Print the memory that records take per job, and the greatest memory of 2 million
+    jobs without records.
+    """
+    scenario = cg.day("hectic", slots=8, jobs=20_000)
+    tracemalloc.start()
+    run = subject_of(scenario).run("fifo", 0, engine="simpy")
+    kept_kb = tracemalloc.get_traced_memory()[0] / 1000 / scenario.jobs
+    tracemalloc.stop()
+    print(f"{run.title}: {kept_kb:.2f} kB per job (limit {MOST_KB})")
     scenario = cg.day("hectic", slots=20, jobs=2_000_000, rate_per_s=0.1)
     seconds = cpu_s(partial(figures, scenario, "fifo", records=False))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -189,9 +213,10 @@ if __name__ == "__main__":
     parser.add_argument("parts", nargs="*", default=[*BY_NAME], metavar="PART")
     parser.add_argument("--jobs", type=int, default=2000)
     options = parser.parse_args()
-    if "memory" in options.parts:
-        memory()
-    for part in [BY_NAME[name] for name in options.parts if name != "memory"]:
+    for check in (queue, memory):
+        if check.__name__ in options.parts:
+            check()
+    for part in [BY_NAME[name] for name in options.parts if name in BY_NAME]:
         print(f"\n{part.__doc__}")
         for label, number, call, reference in part(options.jobs):
             seconds, ratio = beside(call, reference, options.repeats)

@@ -47,6 +47,20 @@ def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
     ]
 
 
+def test_records_do_not_depend_on_the_length_of_their_blocks(monkeypatch):
+    def records():
+        bench = Bench(one_each, 2)
+        for number in range(7):
+            bench.job(number, 2 * number, 5, setup_s=1)
+        bench.go()
+        run = bench.left
+        return run.jobs.tolist(), run.claims.tolist(), run.parts()
+
+    whole = records()
+    monkeypatch.setattr("cgrsp_simpy.engine.run.BLOCK", 2)
+    assert records() == whole
+
+
 def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
     empty, bench = Bench(one_each, 1), Bench(one_each, 1)
     bench.job(1, 0, 10)

@@ -98,7 +98,8 @@ def home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
     value = getattr(loaded, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         return value.__module__, value.__qualname__
-    for node in tree(loaded.__name__).body:
+    # also of imports for type checkers, whose names are loaded when they are used
+    for node in ast.walk(tree(loaded.__name__)):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:

@@ -153,9 +153,9 @@ class State(state.State):
         require(len({*nodes}) == len(nodes), "closed", nodes, "different nodes")
 
     def resumed(self, scenario: Scenario) -> Resumed:
-        parts = {item.name: getattr(scenario, item.name) for item in fields(Scenario)}
         allowed = "a Scenario of a cluster"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
+        parts = {item.name: getattr(scenario, item.name) for item in fields(Scenario)}
         return Resumed(**parts, state=self)
 
     @classmethod
@@ -481,12 +481,21 @@ class Resumed(Scenario, state.FromState):
     def one_more(self, text: str) -> Resumed:
         gpus = read_as(int, text, f"{text!r} must be a number of GPUs per node")
         check_whole("GPUs of one more node", gpus, least=1)
-        cluster = self.cluster
+        cluster, nodes = self.cluster, len(self.cluster.sizes)
         more: dict[str, Any] = {"sizes": (*cluster.sizes, gpus)}
         for name in ("cores", "memory_gb", "types", "partitions"):
             if values := getattr(cluster, name):
                 more[name] = (*values, values[-1])
-        return replace(self, cluster=replace(cluster, **more))
+
+        def moved(job: RunningJob) -> RunningJob:
+            """Return the job with the numbers of cores and memory on more nodes."""
+            parts = ((number + number // nodes, part) for number, part in job.place)
+            return replace(job, place=tuple(parts))
+
+        state = replace(self.state, running=tuple(map(moved, self.state.running)))
+        if state.policy == "conservative":  # its reservations are of these nodes
+            state = replace(state, memory=None)
+        return replace(self, cluster=replace(cluster, **more), state=state)
 
 
 def _reason(view: View, job: int, place: Allocation) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import cloudpickle
 
-from cgrsp_simpy.base.checks import InputError, check_number, require
+from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
     check_size,
     faults_of,
@@ -319,7 +319,13 @@ class Replay:
                 " memory"
             )
             require(restores, "policy", self.name, allowed)
-            self.policy.restore(state.memory)
+            try:
+                self.policy.restore(state.memory)
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                allowed = f"a return value of save() of policy {self.name!r}"
+                raise InputError(
+                    f"memory(={shown(state.memory)}) must be {allowed}"
+                ) from None
 
     def __getattr__(self, name: str) -> Any:
         if name == "policy":  # not set yet, while copying

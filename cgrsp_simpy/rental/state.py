@@ -52,6 +52,7 @@ from cgrsp_simpy.rental.workload import (
     submissions_s,
 )
 
+few_slots = rule("at most 10,000 slots", lambda slots: len(slots) <= 10_000, len)
 NAMES = tuple(status.name.title() for status in Status)
 BILLING = ("billed_from", "minimum_s", "increment_s")
 """The terms of renting under which a state has all that a run needs."""
@@ -136,9 +137,11 @@ class State(state.State):
         " order of dispatch.",
         default=(),
     )
-    slots: Annotated[Entries[str], rule("at least one slot", bool)] = parameter(
-        "Name of the GPU type of each slot.", kw_only=True
-    )
+    slots: Annotated[
+        Entries[str],
+        rule("at least one slot", bool),
+        few_slots,
+    ] = parameter("Name of the GPU type of each slot.", kw_only=True)
     stock: Entries[SeenStock] = parameter(
         "Last observed stock, at most once per type.", default=(), kw_only=True
     )
@@ -174,13 +177,13 @@ class State(state.State):
         require(times == sorted(times), f"times {name}", times, allowed)
 
     def resumed(self, scenario: Scenario) -> Resumed:
+        allowed = "a Scenario of rented slots"
+        require(type(scenario) is Scenario, "scenario", scenario, allowed)
         parts = {
             item.name: getattr(scenario, item.name)
             for item in fields(Scenario)
             if item.init
         }
-        allowed = "a Scenario of rented slots"
-        require(type(scenario) is Scenario, "scenario", scenario, allowed)
         slots = round_robin(list(self.slots), scenario.gpus)
         return Resumed(**parts | {"slots": slots}, state=self)
 

@@ -314,6 +314,32 @@ def also(**changes):
     return TABLE | {"running": [*TABLE["running"], running(**changes)]}
 
 
+@pytest.mark.parametrize("memory", [{"reserved": [[1]]}, {"kept": 3}, [1, 2]])
+def test_a_memory_that_no_scheduler_saves_is_refused(memory):
+    table = TABLE | {"policy": "conservative", "memory": memory}
+    scenario = Scenario(Offered(), Cluster((16, 16)))
+    with pytest.raises(cg.InputError, match=r"^memory\(=.*\) must be a return value"):
+        next_dispatches(State.from_table(table), scenario, "conservative")
+
+
+@pytest.mark.parametrize("scheduler", ["conservative", "multifactor"])
+@pytest.mark.parametrize("cores", [(), (32, 32, 16)], ids=["GPUs", "cores"])
+def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
+    """Places and reservations are of numbered nodes."""
+    jobs = replace(JOBS, cores=JOBS.gpus * 2) if cores else JOBS
+    scenario = Scenario(jobs, replace(NODES, cores=cores))
+    state = cg.simulate(scenario, scheduler).state(5e4)
+    assert state.running
+    more = state.resumed(scenario).one_more("4")
+    run = cg.simulate(more, scheduler)
+    held = run.jobs[np.isin(run.jobs["job"], [job.id for job in state.running])]
+    places = {job.id: dict(job.place) for job in state.running}
+    for job in held["job"].tolist():
+        expected = {n + n // 3: amount for n, amount in places[job].items()}
+        assert dict(run.parts()[job]) == expected
+    assert len(run.jobs) == len(state.resumed(scenario)._numbers)
+
+
 BAD = {
     "two jobs on one node": (also(), "use of node 0(=32) must be at most 16"),
     "no such node": (also(place=[[2, 16]]), "place of job 5"),

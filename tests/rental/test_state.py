@@ -415,6 +415,12 @@ BAD = {
         "seen_s of RTX 3090(=999) must be at most now_s, 900",
     ),
     "a wake-up before now": (changed(wake_s=3), "wake_s(=3) must be at least now_s"),
+    "no slot": (changed(slots=[]), "slots(=[]) must be at least one slot"),
+    "a million slots": (
+        changed(slots=["RTX 3090"] * 1_000_000),
+        "must be at most 10,000 slots (here 1000000)",
+    ),
+    "days of a month": (changed(scenario="month"), "must be a Scenario of rented"),
     "another scenario": (changed(scenario="waiting"), "scenario(='waiting') must be"),
     "no scenario": (changed(scenario=""), "must be a scenario and parameters"),
     "warm instances": (

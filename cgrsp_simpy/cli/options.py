@@ -62,7 +62,7 @@ def add_scenario(
     parser.add_argument("scenario", metavar="SCENARIO", help=names)
     words = (
         "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
-        " parameters SCENARIO lists them{more and f'; {more}'}"
+        f" parameters SCENARIO lists them{more and f'; {more}'}"
     )
     add_words(parser, words)
 
@@ -76,8 +76,8 @@ def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the option for several policies."""
     text = (
         "policies, with parameters as in rh:reserve=2, or from a script as in"
-        " own.py:function; cgrsp policies SCENARIO lists them{default and f'"
-        " (default: {default})'}"
+        " own.py:function; cgrsp policies SCENARIO lists them"
+        f"{default and f' (default: {default})'}"
     )
     add_options(parser, ("--policies P,P", policies_of, text))
 

@@ -100,10 +100,15 @@ def shortened(value: Any) -> str:
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
     elif entries and not any(map(is_dataclass, entries)):
-        text = "+".join(map(str, entries))
+        text = "+".join(map(_entry, entries))
     else:
         text = getattr(value, "__name__", None) or " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+
+
+def _entry(entry: Any) -> str:
+    is_pair = isinstance(entry, tuple) and len(entry) == 2
+    return ":".join(map(shortened, entry)) if is_pair else str(entry)
 
 
 def file_text(scenario: Any) -> str:
@@ -146,7 +151,7 @@ def _policies(args: argparse.Namespace) -> Answer:
     ]
     content = document(scenario.name, rows, parameters=worded.parameters)
     if args.format == "table":
-        none = f"{scenario.name} has no policies: its words are compared"
+        none = f"{scenario.name} has no policies: its parameters are compared"
         return Answer("\n".join(map(visible, _policy_lines(rows))) or none)
     cells = [list(row.values()) for row in rows]
     columns = ["policy", "parameters", "section", "meaning"]

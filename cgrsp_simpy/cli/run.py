@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = (
         "events: print the events before the figures; step: also print queue,"
         " resources and event list, and wait for Enter after each event; or a"
-        " file to write: a Gantt chart ({', '.join(PICTURES)}), an animation of"
-        " up to two policies ({', '.join(FILMS)}), or the schedule of a cluster"
-        " ({SCHEDULE}); may be repeated"
+        f" file to write: a Gantt chart ({', '.join(PICTURES)}), an animation of"
+        f" up to two policies ({', '.join(FILMS)}), or the schedule of a cluster"
+        f" ({SCHEDULE}); may be repeated"
     )
     _add_run(
         parser, ("--by COLUMN", str, "report figures per value of a column of the log")

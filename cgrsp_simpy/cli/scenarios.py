@@ -49,47 +49,47 @@ RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FIL
 OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "format")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 LOG_WORDS = {
-    "trace": "a log of jobs, plain or gzipped",
-    "log.format": f"{', '.join(FORMATS)}; by default determined by the file name",
-    "log.window": "FROM:TO, two dates or numbers of seconds",
-    "log.strict": "reject logs with bad rows",
-    "log.tz": "time zone of the log, such as Europe/Berlin",
-    "log.delimiter": "separator of cells, such as tab or ;",
-    "log.decimal": "decimal separator: . or ,",
-    "log.header": "names of the columns, joined by +, of a file without a header line",
-    "log.COLUMN": "name of a column in the log, such as log.submit=created",
+    "trace": "Log of jobs, plain or gzipped.",
+    "log.format": f"{', '.join(FORMATS)}; by default recognised by the content.",
+    "log.window": "FROM:TO, two dates or numbers of seconds.",
+    "log.strict": "Whether a log with bad rows is refused.",
+    "log.tz": "Time zone of the log, such as Europe/Berlin.",
+    "log.delimiter": "Delimiter between cells, such as tab or ;",
+    "log.decimal": "Decimal separator: . or ,",
+    "log.header": "Column names, joined by +, of a file without a header line.",
+    "log.COLUMN": "Name of a column in the log, such as log.submit=created.",
 }
 SOURCE_WORDS = {
     "rental": LOG_WORDS,
     "waiting": LOG_WORDS,
     "cluster": {
         **LOG_WORDS,
-        "cluster": "nodes and their GPUs: 4x8+2x4 is four nodes of 8 GPUs and two of 4",
-        "log.skip_wide": "leave out jobs that are too wide for the cluster",
-        "qos.NAME": "the priority of a quality of service of the log",
+        "cluster": "GPUs of the nodes: 4x8+2x4 is four nodes of 8 GPUs and two of 4.",
+        "log.skip_wide": "Whether jobs that are too wide for the cluster are left out.",
+        "qos.NAME": "Priority of a quality of service in the log.",
     },
-    "llm": {**LOG_WORDS, "log.weight": "weights of the requests: equal or short"},
+    "llm": {**LOG_WORDS, "log.weight": "Weights of the requests: equal or short."},
     "spot": {
-        "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
-        "log.needed": "number of instances that the job needs at once",
-        "log.history": "share of the series before every run",
-        "log.on_demand": "file of the availability of on-demand instances",
+        "trace": "Files of zones, joined by +: JSON, CSV or JSON lines.",
+        "log.needed": "Number of instances that the job needs at once.",
+        "log.history": "Share of the series before every run.",
+        "log.on_demand": "File of the availability of on-demand instances.",
     },
     "hgsp": {
-        "instance": "a CSV file of tasks",
-        "instance.cluster": "their GPUs: small, medium, large or a file",
-        "instance.skip_unfit": "leave out tasks that fit on no GPU",
-        "orlib": "a weighted tardiness file of the OR-Library",
-        "orlib.index": "number of the instance in the file, from 1",
-        "orlib.machines": "number of identical machines",
-        "orlib.tasks": "number of tasks per instance in the file",
+        "instance": "CSV file of tasks.",
+        "instance.cluster": "GPUs of the tasks: small, medium, large or a file.",
+        "instance.skip_unfit": "Whether tasks that fit on no GPU are left out.",
+        "orlib": "Weighted tardiness file of the OR-Library.",
+        "orlib.index": "Number of the instance in the file, from 1.",
+        "orlib.machines": "Number of identical machines.",
+        "orlib.tasks": "Number of tasks per instance in the file.",
     },
 }
-"""Module -> words that say from which files its jobs are -> their meaning."""
+"""Module -> parameters that name the files of its jobs -> their meaning."""
 MARKET_WORDS = {
-    "gpus.memory_gb": "memory that each job needs, with gpus=FILE.csv",
-    "market": "files of stock and prices, joined by +",
-    "market.TYPE": "the name of a GPU type in the market's files",
+    "gpus.memory_gb": "Memory that each job needs, with gpus=FILE.csv.",
+    "market": "Files of stock and prices, joined by +.",
+    "market.TYPE": "Name of a GPU type in the market's files.",
 }
 
 
@@ -117,7 +117,7 @@ class Words(dict[str, str]):
         types = hints(known)
         names = [f"{prefix}.{name}" for name in types]
         for name in values:
-            check_one_of("word", f"{prefix}.{name}", names)
+            check_one_of("parameter", f"{prefix}.{name}", names)
         return {name: value_of(text, types[name]) for name, text in values.items()}
 
 
@@ -165,6 +165,11 @@ class Worded:
         self.scenario = self.made(**{word: self.grid[word][0] for word in first})
         if isinstance(self.scenario, Scenario):
             _announce(self.scenario)
+            if "gpus" in first and name.endswith(".toml"):
+                log.info(
+                    "%s: gpus=%s replaces its GPU types and their execution times",
+                    *(name, first["gpus"]),
+                )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -180,7 +185,7 @@ class Worded:
             allowed = (
                 "omitted: write parameters of policies as in --policies rh:reserve=2"
             )
-            require(":" not in word, "word", word, allowed)
+            require(":" not in word, "parameter", word, allowed)
             if len(values) > 1:
                 text = f"{word}={','.join(map(str, values))}"
                 raise InputError(
@@ -223,7 +228,7 @@ def source_of(name: str, words: Words) -> Any:
     check_one_of("scenario", short if short in VARIED else name, names)
     if name in DAYS:
         allowed = "omitted with a day; to use a log, write rental trace=LOG"
-        require("trace" not in words, "word", "trace", allowed)
+        require("trace" not in words, "parameter", "trace", allowed)
         return _on_market(day(words.take("name") or name), words)
     if name == "month":
         return month()
@@ -232,7 +237,9 @@ def source_of(name: str, words: Words) -> Any:
         return READERS[short](variant, words)
     for word in words:
         allowed = "given only together with trace=LOG"
-        require(word.partition(".")[0] not in ("log", "qos"), "word", word, allowed)
+        require(
+            word.partition(".")[0] not in ("log", "qos"), "parameter", word, allowed
+        )
     return scenario_class(short)(*filter(None, [variant]))
 
 
@@ -273,7 +280,10 @@ def _on_market(scenario: Any, words: Words) -> Any:
         check_number("gpus.memory_gb", least_gb, least=0)
         allowed = "given only together with gpus=FILE.csv"
         require(
-            words.get("gpus", "").endswith(".csv"), "word", "gpus.memory_gb", allowed
+            words.get("gpus", "").endswith(".csv"),
+            "parameter",
+            "gpus.memory_gb",
+            allowed,
         )
         gpus = read_gpus(words.take("gpus"), least_gb)
         slots = len(scenario.slots)
@@ -282,7 +292,7 @@ def _on_market(scenario: Any, words: Words) -> Any:
     if not files:
         return scenario
     allowed = "omitted unless the scenario has rented slots"
-    require(isinstance(scenario, Scenario), "word", "market", allowed)
+    require(isinstance(scenario, Scenario), "parameter", "market", allowed)
     parameters = subject_of(scenario).parameters
     types = {
         word.partition(".")[2]: words.take(word)
@@ -407,7 +417,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]
     for name in texts:
-        check_one_of("word", f"log.{name}", allowed)
+        check_one_of("parameter", f"log.{name}", allowed)
     return {**how, "columns": texts}
 
 
@@ -428,7 +438,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
-    pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
+    pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
@@ -469,7 +479,9 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     types, found = hints(owner), {}
     for word, values in split(inside).items():
         name = word.partition(".")[2]
-        check_one_of("word", word, [f"{prefix}.{item.name}" for item in fields(owner)])
+        check_one_of(
+            "parameter", word, [f"{prefix}.{item.name}" for item in fields(owner)]
+        )
         require(len(values) == 1, word, ",".join(values), "one value")
         found[name] = value_of(values[0], types[name])
     return found
@@ -485,10 +497,10 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         allowed = "name=value, as in slots=7"
-        require(bool(name and equals and value), "word", text, allowed)
+        require(bool(name and equals and value), "parameter", text, allowed)
         require(
             name not in words,
-            "word",
+            "parameter",
             text,
             f"given only once, but {name} is given twice",
         )
@@ -507,16 +519,21 @@ def value_of(text: str, hint: Any) -> Any:
     """Convert a text to a value for a parameter of a given type."""
     kinds = [*_kinds(hint)]
     entries = [kind for kind in kinds if isinstance(kind, tuple)]
+    numbers = any(
+        kind in (int, float) or isinstance(kind, tuple)
+        for kind in (entries[0] if entries else ())
+    )
     if text == "none" and NoneType in kinds:
         return None
     if bool in kinds and text in BOOLEANS:
         return BOOLEANS[text]
     if entries and "+" in text:
-        return [number_or_text(part) for part in text.split("+")]
+        entry = _entry if numbers else number_or_text
+        return [entry(part) for part in text.split("+")]
     if int in kinds or float in kinds:
         return number_or_text(text)
-    if entries and not {int, float}.isdisjoint(entries[0]):
-        return [number_or_text(text)]
+    if numbers:
+        return [_entry(text)]
     if str in kinds:
         return text
     return (
@@ -524,6 +541,13 @@ def value_of(text: str, hint: Any) -> Any:
         if Any in kinds
         else number_or_text(text)
     )
+
+
+def _entry(text: str) -> Any:
+    """Convert an entry of a list: a number, a pair of numbers such as "0:2", a text."""
+    pair = tuple(map(number_or_text, text.split(":")))
+    is_pair = len(pair) == 2 and not any(isinstance(part, str) for part in pair)
+    return pair if is_pair else number_or_text(text)
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:

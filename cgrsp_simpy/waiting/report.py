@@ -23,15 +23,15 @@ class WaitingReport(Report):
     claim_columns: ClassVar[Mapping[str, str]] = {}
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
         "wait_s": Metric("mean wait", "s"),
-        "price": Metric("price of an hour's work"),
+        "price": Metric("price per hour of work"),
         "on_demand_fraction": Metric("share of jobs on demand", better=""),
         "opportunity": Metric("price of the mean wait"),
         "service_s": Metric("mean running time", "s", ""),
         "load": Metric(
-            "work that comes: machines kept busy, or rent an hour of all jobs",
+            "offered load in machines, or rent per hour if all jobs are rented",
             better="",
         ),
-        "cost_per_h": Metric("cost of an hour"),
+        "cost_per_h": Metric("cost per hour"),
     }
     shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
     tested = shown

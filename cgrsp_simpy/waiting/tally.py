@@ -82,7 +82,7 @@ class Tally:
         edges = (
             np.minimum(self._edges, self.jobs - 1 if self.steady else 0) - self._counted
         )
-        # of a log, of the first alone
+        # for a log, those of the first run only
         here = np.flatnonzero((edges >= 0) & (edges < len(place)))
         self._edges_s[here] = submit_s[edges[here]]
         batch = np.searchsorted(self._edges, place, side="right")
@@ -177,6 +177,6 @@ def most_at_once(claims: np.ndarray[Any, Any]) -> float:
     """Return the greatest total amount at one time; 1 if no claim takes time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
-    # at one instant, ends first
+    # at the same time, ends precede starts
     running = np.cumsum(changes[np.lexsort((changes, times_s))])
     return float(running.max(initial=1.0))

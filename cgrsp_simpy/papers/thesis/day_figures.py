@@ -45,7 +45,7 @@ SIGMA = (0.04, 0.11, 0.23)  # in log space, by complexity
 RARE = 0.008  # share of jobs from the whole printed range, for the tails
 MORNING = range(6, 9)  # hours of the printed peak
 PEAK = 3.0  # arrivals in a peak hour over those in another
-GENERATED = "generated data: follows the printed counts, means and range; not measured"
+GENERATED = "generated data with the printed counts, means and range; not measured"
 # bands of the printed clock by multiplier: name and colour, as in the thesis's figure
 BANDS = {
     1.0: ("evening", "#a9cbe8"),
@@ -211,7 +211,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@FIGURES.add("stock", "Stock status met at dispatch, by hour of the run", (6.3, 3.4))
+@FIGURES.add("stock", "Stock status at dispatch, by hour of the run", (6.3, 3.4))
 def stock_over_the_day(
     results: Results, days: Iterable[str] = ("normal", "surge")
 ) -> list[Row]:

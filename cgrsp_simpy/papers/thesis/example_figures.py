@@ -169,9 +169,9 @@ def _(rows: Sequence[Row]) -> str:
         for slot in [slots[row["slot"]]]
     ]
     return (
-        f"{', '.join(told)}. On the thesis's days jobs come one at a time and none"
-        " waits while a slot is idle, so that no event has several of both: here the"
-        f" jobs of a surge day (seed {rows[0]['seed']}) come three at a time."
+        f"{', '.join(told)}. On the thesis's days jobs arrive one at a time, so that"
+        " several waiting jobs never meet several idle slots. Here the"
+        f" jobs of a surge day (seed {rows[0]['seed']}) arrive three at a time."
     )
 
 
@@ -311,7 +311,9 @@ def _complexities(rows: Sequence[Row]) -> Handles:
 
 
 @FIGURES.add(
-    "4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2)
+    "4.1",
+    ("Seven jobs on three nodes: FIFO, and SPT+Rescue, which completes J6 in time"),
+    (6.3, 4.2),
 )
 def seven_jobs(_results: Results | None) -> list[Row]:
     """Simulate the worked example of Section 4.5.9 under both policies."""

@@ -37,7 +37,11 @@ html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 5,
-    "secondary_sidebar_items": ["page-toc"],
+    # not on the pages of papers, whose tables are wide
+    "secondary_sidebar_items": {
+        f"{folder}/**": ["page-toc"]
+        for folder in ("tutorial", "howto", "reference", "explanation", "made")
+    },
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -86,10 +90,10 @@ def as_prose(*given):
 
 
 def link_made_pages(app, page, source):
-    """Lead links to files of the project to the pages that are made of them."""
+    """Show the code of equations, and link to the pages made of files."""
     path = Path(app.env.doc2path(page))
     if path.suffix == ".md" and "made" not in path.parts:
-        source[0] = made.linked(source[0], path)
+        source[0] = made.linked(made.with_code(source[0]), path)
 
 
 def back_to_the_reference(app, page, template, context, tree):

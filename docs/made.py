@@ -274,6 +274,19 @@ def _up(path: Path) -> str:
     return f"../../../{path.relative_to(ROOT).as_posix()}"
 
 
+def with_code(text: str) -> str:
+    """Return a page with a fold of the code in place of each line
+    "[`file:name`](path)", which in a clone is a link.
+    """
+    return re.sub(
+        r"^\[`(\S+):(\S+)`\]\((\S+)\)$",
+        "<details><summary><code>\\1</code>: <code>\\2</code></summary>\n\n"
+        "```{literalinclude} \\3\n:pyobject: \\2\n```\n\n</details>",
+        text,
+        flags=re.M,
+    )
+
+
 def linked(text: str, page: Path) -> str:
     """Return a page whose links to files of the project lead to the pages that are made
     of them. In a clone they lead to the files.

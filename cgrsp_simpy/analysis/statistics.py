@@ -82,8 +82,8 @@ def mean(values: Values, confidence: float = 0.95, in_order: bool = False) -> Me
     """Mean and interval x-bar +- t* s / sqrt(n).
 
     in_order: whether successive values may be correlated, such as means of batches or
-    days; then n and the degrees of freedom are multiplied by their `worth` in the
-    interval and p. All NaN gives n = 0 and NaN; an infinite value gives an infinite
+    days; if so, n and the degrees of freedom are multiplied by `worth` in the interval
+    and the p-value. All NaN gives n = 0 and NaN; an infinite value gives an infinite
     mean and no interval. Source: thesis Section 5.1.3.
     """
     _check_confidence(confidence)

@@ -187,7 +187,10 @@ def _forecast(args: argparse.Namespace) -> Answer:
     if not args.state.endswith(".json"):
         return _forecast_log(args)
     require(
-        not args.words, "words", " ".join(args.words), "omitted if a state is given"
+        not args.words,
+        "parameters",
+        " ".join(args.words),
+        "omitted if a state is given",
     )
     state, worded = _state_of(args)
     policies, seeds = args.policies or [state.usual], seeds_of(args)

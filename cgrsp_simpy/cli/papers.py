@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from cgrsp_simpy.cli.options import (
     style_of,
     styles,
 )
+from cgrsp_simpy.cli.parameters import shortened
 from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
@@ -40,6 +41,10 @@ EFFECTIVE = {  # option -> actions on which it has an effect
     "style": ("figures", "all"),
     "runs_from": ("figures",),
 }
+OF_OPTIONS = {"seeds", "policies", "out", "executor", "ids", "drawn", "runs_from"}
+OF_OPTIONS |= {"instances", "graphs"}  # numbers of seeds, --seeds
+LOGS = {"waiting": "trace", "llm": "source"}
+"""Paper -> the parameter of its figures that is a log, trace=LOG."""
 OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
 """Prefix of further files that can be redrawn -> module of their figures."""
 
@@ -60,9 +65,8 @@ def _add_papers(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[],
         metavar="PAPER [ID] [NAME=VALUE]",
-        help=f"PAPER is {', '.join(PAPERS)}; list shows every ID; NAME=VALUE sets a"
-        " parameter of tables or figures, such as slots=6 for the thesis,"
-        " trace=LOG for waiting and llm, or jobs=200 for cluster",
+        help=f"PAPER is {', '.join(PAPERS)}; NAME=VALUE sets a parameter of tables or"
+        " figures, such as slots=6 for the thesis; list shows every ID and parameter",
     )
     add_options(
         parser,
@@ -105,7 +109,9 @@ def _papers(args: argparse.Namespace) -> Answer:
     if args.action in ("check", "all", "list"):
         most = len(names) if args.action == "check" else 1
         surplus = [*names[most:], *args.words]
-        require(not surplus, "words", " ".join(surplus), f"omitted with {args.action}")
+        require(
+            not surplus, "arguments", " ".join(surplus), f"omitted with {args.action}"
+        )
     if args.action in ("tables", "figures"):
         require(bool(names), "paper", None, f"one of {', '.join(PAPERS)}")
     if args.action in ("figures", "all"):
@@ -121,15 +127,43 @@ def _list(args: argparse.Namespace, names: Sequence[str]) -> Answer:
             "title": paper.title,
             "tables": ", ".join(paper.ids) or "none",
             "figures": ", ".join(paper.module.FIGURES),
+            "table_parameters": _listed(_known(paper.table_parameters, name)),
+            "figure_parameters": _listed(_known(paper.figure_parameters, name)),
         }
         for name, paper in PAPERS.items()
         if name in names or not names
     ]
     if args.format == "table":
-        form = "{paper}: {title}\n    tables: {tables}\n    figures: {figures}"
-        return Answer("\n".join(form.format(**row) for row in rows))
+        lines = (
+            f"    {key.replace('_', ' ')}: {row[key]}"
+            if key != "paper"
+            else f"{row['paper']}: {row['title']}"
+            for row in rows
+            for key in row
+            if key != "title"
+        )
+        return Answer("\n".join(lines))
     tables = [Table("papers", cells_of(rows))]
     return formatted(args, document("papers", rows), rows, lambda: tables)
+
+
+def _known(parameters: Mapping[str, Any], paper: str) -> dict[str, Any]:
+    """Return the parameters that NAME=VALUE sets, with their defaults."""
+    known = {
+        name: item.default
+        for name, item in parameters.items()
+        if name not in OF_OPTIONS
+    }
+    if LOGS.get(paper) in known:
+        del known[LOGS[paper]]
+        known["trace"] = "LOG"
+    return known
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    if "scenario" in known:
+        return "those of cgrsp parameters hectic"
+    return ", ".join(f"{word}={shortened(known[word])}" for word in known) or "none"
 
 
 # ---- tables ----
@@ -153,10 +187,10 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     if name == "thesis":
         how["ids"] = ids or IDS
         check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
-    known = parameters.keys() - {"seeds", "policies", "out", "executor", "ids"}
+    known = _known(paper.table_parameters, name)
     for word, texts in split(args.words).items():
         allowed = " or ".join(sorted(known)) or f"omitted: {name} has no parameters"
-        require(word in known, "word", word, allowed)
+        require(word in known, "parameter", word, allowed)
         hint = hints(paper.table)[word]
         several = "tuple" in str(hint)
         require(several or len(texts) == 1, word, ",".join(texts), "one value")
@@ -223,16 +257,14 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
         worded = Worded("hectic", words)
         worded.single("papers figures")
         return {**sizes, "scenario": worded.parameters}
-    sources = {"waiting": "trace", "llm": "source"}
     of_log = [word for word in words if word.startswith(("trace=", "log."))]
-    if name in sources and of_log:
-        sizes[sources[name]] = Worded(name, of_log).single("papers figures").source
+    if name in LOGS and of_log:
+        sizes[LOGS[name]] = Worded(name, of_log).single("papers figures").source
         words = [word for word in words if word not in of_log]
-    taken = {"executor", "trace", "source", "seeds", "instances", "graphs"}
-    known = sorted(parameters.keys() - taken) + ["trace"] * (name in sources)
+    known = _known(paper.figure_parameters, name)
     for word, texts in split(words).items():
         allowed = " or ".join(known) or "omitted: these figures have no parameters"
-        require(word in known, "word", word, allowed)
+        require(word in known, "parameter", word, allowed)
         require(len(texts) == 1, word, ",".join(texts), "one value")
         sizes[word] = value_of(texts[0], int)
     return sizes

@@ -26,43 +26,43 @@ from cgrsp_simpy.studies.subject import Parameter, subject_of
 
 WIDEST = 40  # in characters of a value
 LOG_WORDS = {
-    "trace": "a log of jobs, plain or gzipped",
-    "log.format": f"{', '.join(FORMATS)}; by default determined by the file name",
-    "log.window": "FROM:TO, two dates or numbers of seconds",
-    "log.strict": "reject logs with bad rows",
-    "log.tz": "time zone of the log, such as Europe/Berlin",
-    "log.delimiter": "separator of cells, such as tab or ;",
-    "log.decimal": "decimal separator: . or ,",
-    "log.header": "names of the columns, joined by +, of a file without a header line",
-    "log.COLUMN": "name of a column in the log, such as log.submit=created",
+    "trace": "Log of jobs, plain or gzipped.",
+    "log.format": f"{', '.join(FORMATS)}; by default recognised by the content.",
+    "log.window": "FROM:TO, two dates or numbers of seconds.",
+    "log.strict": "Whether a log with bad rows is refused.",
+    "log.tz": "Time zone of the log, such as Europe/Berlin.",
+    "log.delimiter": "Delimiter between cells, such as tab or ;",
+    "log.decimal": "Decimal separator: . or ,",
+    "log.header": "Column names, joined by +, of a file without a header line.",
+    "log.COLUMN": "Name of a column in the log, such as log.submit=created.",
 }
 SOURCE_WORDS = {
     "rental": LOG_WORDS,
     "waiting": LOG_WORDS,
     "cluster": {
         **LOG_WORDS,
-        "cluster": "nodes and their GPUs: 4x8+2x4 is four nodes of 8 GPUs and two of 4",
-        "log.skip_wide": "leave out jobs that are too wide for the cluster",
-        "qos.NAME": "the priority of a quality of service of the log",
+        "cluster": "GPUs of the nodes: 4x8+2x4 is four nodes of 8 GPUs and two of 4.",
+        "log.skip_wide": "Whether jobs that are too wide for the cluster are left out.",
+        "qos.NAME": "Priority of a quality of service in the log.",
     },
-    "llm": {**LOG_WORDS, "log.weight": "weights of the requests: equal or short"},
+    "llm": {**LOG_WORDS, "log.weight": "Weights of the requests: equal or short."},
     "spot": {
-        "trace": "files of zones, joined by +: JSON, CSV or JSON lines",
-        "log.needed": "number of instances that the job needs at once",
-        "log.history": "share of the series before every run",
-        "log.on_demand": "file of the availability of on-demand instances",
+        "trace": "Files of zones, joined by +: JSON, CSV or JSON lines.",
+        "log.needed": "Number of instances that the job needs at once.",
+        "log.history": "Share of the series before every run.",
+        "log.on_demand": "File of the availability of on-demand instances.",
     },
     "hgsp": {
-        "instance": "a CSV file of tasks",
-        "instance.cluster": "their GPUs: small, medium, large or a file",
-        "instance.skip_unfit": "leave out tasks that fit on no GPU",
-        "orlib": "a weighted tardiness file of the OR-Library",
-        "orlib.index": "number of the instance in the file, from 1",
-        "orlib.machines": "number of identical machines",
-        "orlib.tasks": "number of tasks per instance in the file",
+        "instance": "CSV file of tasks.",
+        "instance.cluster": "GPUs of the tasks: small, medium, large or a file.",
+        "instance.skip_unfit": "Whether tasks that fit on no GPU are left out.",
+        "orlib": "Weighted tardiness file of the OR-Library.",
+        "orlib.index": "Number of the instance in the file, from 1.",
+        "orlib.machines": "Number of identical machines.",
+        "orlib.tasks": "Number of tasks per instance in the file.",
     },
 }
-"""Module -> words that say from which files its jobs are -> their meaning."""
+"""Module -> parameters that name the files of its jobs -> their meaning."""
 Row = dict[str, str]
 
 
@@ -138,10 +138,15 @@ def shortened(value: Any) -> str:
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
     elif entries and not any(map(is_dataclass, entries)):
-        text = "+".join(map(str, entries))
+        text = "+".join(map(_entry, entries))
     else:
         text = getattr(value, "__name__", None) or " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
+
+
+def _entry(entry: Any) -> str:
+    is_pair = isinstance(entry, tuple) and len(entry) == 2
+    return ":".join(map(shortened, entry)) if is_pair else str(entry)
 
 
 def file_text(scenario: Any) -> str:
@@ -184,7 +189,7 @@ def _policies(args: argparse.Namespace) -> Answer:
     ]
     content = document(scenario.name, rows, parameters=worded.parameters)
     if args.format == "table":
-        none = f"{scenario.name} has no policies: its words are compared"
+        none = f"{scenario.name} has no policies: its parameters are compared"
         return Answer("\n".join(map(visible, _policy_lines(rows))) or none)
     cells = [list(row.values()) for row in rows]
     columns = ["policy", "parameters", "section", "meaning"]

@@ -119,7 +119,7 @@ def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
 def _by_formula(args: argparse.Namespace) -> Answer:
     for word in args.words:
         allowed = "omitted: plans by formula do not use a log; use cgrsp plan LOG"
-        require(not word.startswith("trace="), "word", word, allowed)
+        require(not word.startswith("trace="), "parameter", word, allowed)
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
     _check_words(worded, FORMULA)
@@ -197,7 +197,7 @@ def _of_log(args: argparse.Namespace) -> Answer:
     machine = "".join(given)
     for word in words:
         allowed = "machine=CORES or machine=CORESxGB; their number is planned"
-        require(not word.startswith("machines="), "word", word, allowed)
+        require(not word.startswith("machines="), "parameter", word, allowed)
     if (args.limit is None) == (args.budget is None):
         raise InputError("give one of --limit NAME=TIME and --budget AMOUNT")
     whole = machine == "whole"

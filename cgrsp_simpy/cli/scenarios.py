@@ -48,9 +48,9 @@ RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FIL
 OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "format")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 MARKET_WORDS = {
-    "gpus.memory_gb": "memory that each job needs, with gpus=FILE.csv",
-    "market": "files of stock and prices, joined by +",
-    "market.TYPE": "the name of a GPU type in the market's files",
+    "gpus.memory_gb": "Memory that each job needs, with gpus=FILE.csv.",
+    "market": "Files of stock and prices, joined by +.",
+    "market.TYPE": "Name of a GPU type in the market's files.",
 }
 
 
@@ -78,7 +78,7 @@ class Words(dict[str, str]):
         types = hints(known)
         names = [f"{prefix}.{name}" for name in types]
         for name in values:
-            check_one_of("word", f"{prefix}.{name}", names)
+            check_one_of("parameter", f"{prefix}.{name}", names)
         return {name: value_of(text, types[name]) for name, text in values.items()}
 
 
@@ -126,6 +126,11 @@ class Worded:
         self.scenario = self.made(**{word: self.grid[word][0] for word in first})
         if isinstance(self.scenario, Scenario):
             _announce(self.scenario)
+            if "gpus" in first and name.endswith(".toml"):
+                log.info(
+                    "%s: gpus=%s replaces its GPU types and their execution times",
+                    *(name, first["gpus"]),
+                )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -140,7 +145,7 @@ class Worded:
         for word, values in self.grid.items():
             require(
                 ":" not in word,
-                "word",
+                "parameter",
                 word,
                 "omitted: write parameters of policies as in --policies rh:reserve=2",
             )
@@ -186,7 +191,7 @@ def source_of(name: str, words: Words) -> Any:
     check_one_of("scenario", short if short in VARIED else name, names)
     if name in DAYS:
         allowed = "omitted with a day; to use a log, write rental trace=LOG"
-        require("trace" not in words, "word", "trace", allowed)
+        require("trace" not in words, "parameter", "trace", allowed)
         return _on_market(day(words.take("name") or name), words)
     if name == "month":
         from cgrsp_simpy.decide.month import month  # loads SciPy
@@ -197,7 +202,9 @@ def source_of(name: str, words: Words) -> Any:
         return READERS[short](variant, words)
     for word in words:
         allowed = "given only together with trace=LOG"
-        require(word.partition(".")[0] not in ("log", "qos"), "word", word, allowed)
+        require(
+            word.partition(".")[0] not in ("log", "qos"), "parameter", word, allowed
+        )
     return scenario_class(short)(*filter(None, [variant]))
 
 
@@ -247,7 +254,10 @@ def _on_market(scenario: Any, words: Words) -> Any:
         check_number("gpus.memory_gb", least_gb, least=0)
         allowed = "given only together with gpus=FILE.csv"
         require(
-            words.get("gpus", "").endswith(".csv"), "word", "gpus.memory_gb", allowed
+            words.get("gpus", "").endswith(".csv"),
+            "parameter",
+            "gpus.memory_gb",
+            allowed,
         )
         gpus = read_gpus(words.take("gpus"), least_gb)
         slots = len(scenario.slots)
@@ -256,7 +266,7 @@ def _on_market(scenario: Any, words: Words) -> Any:
     if not files:
         return scenario
     allowed = "omitted unless the scenario has rented slots"
-    require(isinstance(scenario, Scenario), "word", "market", allowed)
+    require(isinstance(scenario, Scenario), "parameter", "market", allowed)
     parameters = subject_of(scenario).parameters
     types = {
         word.partition(".")[2]: words.take(word)
@@ -381,7 +391,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]
     for name in texts:
-        check_one_of("word", f"log.{name}", allowed)
+        check_one_of("parameter", f"log.{name}", allowed)
     return {**how, "columns": texts}
 
 
@@ -402,7 +412,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
-    pace = f", {jobs.rate_per_s * 3600:.1f} an hour" if span_h else ""
+    pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
@@ -443,7 +453,9 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     types, found = hints(owner), {}
     for word, values in split(inside).items():
         name = word.partition(".")[2]
-        check_one_of("word", word, [f"{prefix}.{item.name}" for item in fields(owner)])
+        check_one_of(
+            "parameter", word, [f"{prefix}.{item.name}" for item in fields(owner)]
+        )
         require(len(values) == 1, word, ",".join(values), "one value")
         found[name] = value_of(values[0], types[name])
     return found
@@ -459,11 +471,14 @@ def split(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         require(
-            bool(name and equals and value), "word", text, "name=value, as in slots=7"
+            bool(name and equals and value),
+            "parameter",
+            text,
+            "name=value, as in slots=7",
         )
         require(
             name not in words,
-            "word",
+            "parameter",
             text,
             f"given only once, but {name} is given twice",
         )
@@ -482,16 +497,21 @@ def value_of(text: str, hint: Any) -> Any:
     """Convert a text to a value for a parameter of a given type."""
     kinds = [*_kinds(hint)]
     entries = [kind for kind in kinds if isinstance(kind, tuple)]
+    numbers = any(
+        kind in (int, float) or isinstance(kind, tuple)
+        for kind in (entries[0] if entries else ())
+    )
     if text == "none" and NoneType in kinds:
         return None
     if bool in kinds and text in BOOLEANS:
         return BOOLEANS[text]
     if entries and "+" in text:
-        return [number_or_text(part) for part in text.split("+")]
+        entry = _entry if numbers else number_or_text
+        return [entry(part) for part in text.split("+")]
     if int in kinds or float in kinds:
         return number_or_text(text)
-    if entries and not {int, float}.isdisjoint(entries[0]):
-        return [number_or_text(text)]
+    if numbers:
+        return [_entry(text)]
     if str in kinds:
         return text
     return (
@@ -499,6 +519,13 @@ def value_of(text: str, hint: Any) -> Any:
         if Any in kinds
         else number_or_text(text)
     )
+
+
+def _entry(text: str) -> Any:
+    """Convert an entry of a list: a number, a pair of numbers such as "0:2", a text."""
+    pair = tuple(map(number_or_text, text.split(":")))
+    is_pair = len(pair) == 2 and not any(isinstance(part, str) for part in pair)
+    return pair if is_pair else number_or_text(text)
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:

@@ -217,7 +217,7 @@ OPTIONS = {  # Streamlit's settings
 def _add_app(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
-        ("--port N", int, "of this computer (default: %(default)s)", 8501),
+        ("--port N", int, "port on this computer (default: %(default)s)", 8501),
         ("--headless", bool, "open no browser"),
     )
 

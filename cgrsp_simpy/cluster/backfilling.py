@@ -81,7 +81,7 @@ class Profile:
         last, free = bisect_left(starts_s, before_s), self.nodes.all
         while first < last:
             end_s = starts_s[first] + time_s
-            # up to the end, or to a step without room
+            # until the end of the job, or a step without room
             for over in range(over, bisect_left(starts_s, end_s, over)):  # noqa: B020
                 if not fits(left := free & steps[over], gpus):
                     break
@@ -136,7 +136,7 @@ def _backfill(view: View, head: int, jobs: Sequence[int]) -> Starts:
     """Start the jobs that fit now and do not delay the first job, `head`."""
     start_s, free_then = shadow(view, head)
     now_s, needs, estimate_s = view.now_s, view.needs, view.estimate_s
-    # needs that do not fit now; needs that would delay the head
+    # needs that do not fit now, and needs that would delay the first waiting job
     full, refused = set[Any](), set[Any]()
     for job in jobs:
         need, in_time = needs[job], now_s + estimate_s[job] <= start_s
@@ -183,7 +183,7 @@ class Conservative:
     def __init__(self) -> None:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
         self._coming = list[tuple[float, int]]()  # when the reserved start, in order
-        # by need: times, and the earliest starts of jobs that take so long, in order
+        # need -> run times in order, and the earliest starts of jobs with these times
         self._earliest = dict[Any, tuple[list[float], list[float]]]()
         self._profile: Profile
         self._steps: Any = None  # of the profile, after `restore`

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
     from cgrsp_simpy.cluster.jobs import Jobs
 
 Allocation = Sequence[tuple[int, int]]
-"""Nodes, and how many GPUs are taken of each; of n nodes, n + i and 2n + i are the
-cores and the memory of node i, where jobs take these.
+"""Pairs of a node and a number of its GPUs. In a cluster of n nodes whose jobs use
+cores and memory, n + i and 2n + i stand for the cores and the memory of node i.
 """
 
 Columns = tuple[int, int, int]
-"""Of some nodes of which equally many GPUs are taken: the shift of the bits by so many
-GPUs, all bits of these nodes, and those of their first GPUs up to that number.
+"""Bits of nodes with the same number of claimed GPUs: the shift by this number of GPUs,
+all bits of the nodes, and the bits of their first GPUs, as many as this number.
 """
 
-WIDE = 8  # nodes of a job from which on it is faster to treat them together
+WIDE = 8  # number of nodes from which it is faster to treat them together
 
 Placement = Callable[[int, int], float]
-"""(size of a node, GPUs free on it) -> its key; of the nodes with room the first of
-those of least key is taken.
+"""Function (size of a node, its free GPUs) -> key. A job gets the node with the least
+key among those with room; if several are equal, the first.
 """
 
 
@@ -102,7 +102,7 @@ class Nodes:
     def __init__(self, sizes: Sequence[int], placement: Placement = best_fit) -> None:
         self.sizes, self.widest = tuple(sizes), max(sizes)
         self._placement, self._nodes = placement, len(self.sizes)
-        # by k: the bits of the first k GPUs of node 0; times some nodes: theirs
+        # bits of the first k GPUs of node 0, by k; times a set of nodes: theirs
         self._first = (
             0,
             *accumulate(1 << gpus * self._nodes for gpus in range(self.widest)),
@@ -139,7 +139,7 @@ class Nodes:
         """Return the free GPUs after setting those of one node to `gpus`."""
         return free & ~(self._first[-1] << node) | self._first[gpus] << node
 
-    # ---- taking and giving ----
+    # ---- claims and releases ----
 
     def columns(self, place: Allocation) -> Sequence[Columns]:
         """Return a placement as bits for `taken` and `given`, by number of GPUs."""
@@ -181,7 +181,7 @@ class Nodes:
             free |= self._first[gpus] << self.count(free, node) * self._nodes + node
         return free
 
-    # ---- finding room ----
+    # ---- room ----
 
     def fits(self, free: int, gpus: int) -> bool:
         """Return whether there is room for a job of this number of GPUs."""
@@ -189,7 +189,7 @@ class Nodes:
             return free >> (gpus - 1) * self._nodes > 0
         if free.bit_count() < gpus or self.widest == 1:
             return free.bit_count() >= gpus
-        # as `room`, without a list of the nodes
+        # like `room`, but without a list of the nodes
         taken = list[tuple[int, int]]()
         for size, empty in self._empty(free):
             whole = min(empty.bit_count(), gpus // size)
@@ -232,7 +232,7 @@ class Nodes:
         return tuple(place)
 
     def _empty(self, free: int) -> list[tuple[int, int]]:
-        """Return each node size, largest first, and the empty nodes of that size."""
+        """Return pairs of a node size, largest first, and its empty nodes."""
         return [
             (size, free >> (size - 1) * self._nodes & nodes)
             for size, nodes in self._kinds

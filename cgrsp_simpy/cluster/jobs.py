@@ -340,7 +340,7 @@ class Offered:
 
     mix: Mix = parameter("Distributions of the jobs.", default_factory=Mix)
     jobs: Count = parameter("Number of measured jobs per run.", default=1000)
-    # below, the clock runs so long that it cannot resolve one job's end
+    # with a lower load, the clock could not resolve the end of a job
     load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
         "Offered load, > 0: GPU-seconds that arrive per second, divided by the"
         " GPUs of the cluster.",
@@ -418,7 +418,7 @@ def mean_gpu_hours(mix: Mix) -> float:
     """Return the expected GPU-hours per job: mean GPUs x mean duration."""
     widths, shares = mix.width_shares
     edges_s = np.array(mix.edges_s, float)  # whole numbers may be too long for NumPy
-    # of a log-uniform law: (b - a) / ln(b / a)
+    # mean of a log-uniform distribution: (b - a) / ln(b / a)
     means_s = np.diff(edges_s) / np.diff(np.log(edges_s))
     return float(shares @ widths * (means_s @ mix.duration_shares)) / HOUR_S
 

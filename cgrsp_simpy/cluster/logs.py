@@ -198,7 +198,7 @@ def _dependency(table: Log, zero_s: float) -> dict[str, Any]:
     ready_s, submit_s = table["ready_s"], table["submit_s"]
     before, finish_s = table.preceding, table.finish_s
     think_s = table.get("think_s", np.nan)
-    # the log records no think time: what passed since the end of the predecessor
+    # without a recorded think time: the time since the end of the predecessor
     passed_s = np.nan_to_num(ready_s - finish_s[before])
     think_s = np.where(np.isnan(think_s), np.clip(passed_s, 0, LAG_S), think_s)
     # the record contradicts a dependency on a job that ended later, or is not above

@@ -43,7 +43,7 @@ def start_in_order(view: View, jobs: Iterable[int]) -> Starts:
         if needs[job] in full:
             continue
         if (place := view.room(needs[job])) is None:
-            # it will not fit after further starts either
+            # further starts only reduce the room
             full.add(needs[job])
         else:
             yield job, place
@@ -394,8 +394,9 @@ def adaptive(
 def scores_of_queue(view: View) -> Floats:
     """Return scores of the waiting jobs from 0 (worst) to 1, of shape (3, waiting).
 
-    Efficiency: low GPU-time t g. Fairness: long wait. Resources: low g (1 + GPUs left
-    free on its nodes). Formulas ours, after Section III.D.
+    Efficiency: a low GPU time t g. Fairness: a long wait. Resources: a low product of
+    g and 1 + the number of GPUs that stay free on its nodes. Formulas ours, after
+    Section III.D.
     """
     jobs, waiting, idle = view.jobs, view.queue, view.idle()
 

@@ -473,7 +473,7 @@ def _without_nodes(scenario: Scenario) -> tuple[Scenario, Any]:
         for gpus in range(max(cluster.sizes))
     ]
     kinds = zip(cluster.types or repeat(""), cluster.partitions or repeat(""))
-    # of those that have GPUs
+    # nodes with GPUs only
     gpus = Counter(chain.from_iterable(map(repeat, kinds, cluster.sizes)))
     types, partitions = zip(*gpus)
     merged = Cluster(

@@ -221,12 +221,12 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
     """
     jobs, parts = run.jobs[run.jobs["submit_s"] <= to_s], run.parts()
     nodes = Nodes(run.scenario.cluster.sizes)
-    # in the order of events at one time
+    # the order of events at the same time
     events = [
         np.minimum(jobs[name], to_s) for name in ("finish_s", "start_s", "submit_s")
     ]
     time_s, moment = np.unique(np.concatenate(events), return_inverse=True)
-    # a job whose end rounds to its start holds nothing
+    # a job whose end is rounded to its start uses no GPUs
     holds, widths = (events[1] < events[0]).tolist(), jobs["gpus"].tolist()
     numbers = jobs["job"].tolist()
     free, queue = nodes.all, dict.fromkeys(widths, 0)
@@ -240,7 +240,7 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
             queue[widths[job]] += (0, -1, 1)[what]
             if what == COMES or not holds[job]:
                 continue
-            # no cores
+            # placements may include cores, which are not counted
             place = parts[numbers[job]]
             placed = [(node, int(n)) for node, n in place if node < len(held)]
             free = (nodes.give, nodes.take)[what](free, placed)

@@ -176,7 +176,7 @@ class Scenario(Model):
         rows = (
             zip(source.predecessor.tolist(), source.think_s.tolist()) if follows else ()
         )
-        # of dependent jobs: predecessor and think time; of predecessors: the end
+        # predecessor and think time of dependent jobs; end events of predecessors
         run.dependent_jobs = {job: row for job, row in enumerate(rows) if row[0] >= 0}
         run.predecessor_ends = {
             before: run.env.event() for before, _ in run.dependent_jobs.values()
@@ -218,7 +218,7 @@ class Scenario(Model):
 
     def view(self, run: Simulation) -> View:
         source = self.source
-        # drawn jobs need GPUs only: one example shows what the nodes have to offer
+        # generated jobs need GPUs only, so one example of a need is enough
         needs = self.cluster.needs(source) if isinstance(source, Jobs) else (1,)
         nodes = self.cluster.nodes(needs, self._placement)
         needs = needs if isinstance(nodes, Pools) else ()

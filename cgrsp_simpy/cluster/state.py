@@ -387,7 +387,7 @@ class Resumed(Scenario, state.FromState):
             duration_s[: len(self._known)] = self._durations_s(draw.seed)
             yield from self._rows(replace(listed, duration_s=duration_s), numbers)
         if not isinstance(self.source, Jobs) and self.to_come:
-            # not the jobs that came before the state in a run of this seed
+            # not the jobs that arrived before the state in a run with this seed
             seed = int(stream(draw.seed, "state").integers(2**62))
             source, cluster = self.source, self.cluster
             jobs = generate(source.mix, self.to_come, source.load, cluster, seed)

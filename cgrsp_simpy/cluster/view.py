@@ -108,8 +108,8 @@ class View(view.View):
         in_order: bool = True,
     ) -> None:
         super().__init__(run)
-        # of jobs that may arrive in another order than that of their indices: arrival,
-        # then index
+        # rank (arrival, index) of jobs that may arrive in another order than their
+        # indices
         self._ranks: dict[int, tuple[float, int]] = {}
         self._key = None if in_order else self._ranks.__getitem__
         self._told = needs  # of all jobs; none: their GPUs
@@ -179,7 +179,7 @@ class View(view.View):
 
         The next end is taken to be at least one second away.
         """
-        # another job each time
+        # a negative number identifies a hypothetical job, another one per decision
         other, job, now_s = copy(self), -self._run.decisions, self._now_s
         place = tuple(
             (node, n) for node, n in enumerate(map(sub, self.idle(), counts)) if n > 0

@@ -254,7 +254,7 @@ def _stretched(known: KnownWaits, raw: Floats, first: int) -> Floats:
         if len(latest) < CALIBRATED // 4:
             continue
         for place in (0, -1):
-            # a second more: most waits are 0 s or few
+            # plus 1 s, because most waits are 0 s or a few seconds
             ratios = (1.0 + wait_s[latest]) / (1.0 + raw[latest, place])
             factor = float(np.quantile(ratios, LEVELS[place]))
             part = raw[begin : begin + TOGETHER, place]

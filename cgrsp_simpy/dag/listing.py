@@ -165,7 +165,7 @@ class Draft:
     def plan(self, scheduler: str) -> Plan:
         """Return the plan, with the nodes in order of start time."""
         place = np.argsort(self.problem.graph.order)
-        # what takes no time, first
+        # events without duration first
         return Plan(
             self.gpu, np.lexsort((place, self.finish_s, self.start_s)), scheduler
         )

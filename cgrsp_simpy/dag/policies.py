@@ -63,7 +63,7 @@ class View(engine.View):
         self._at: dict[int, int] = {}
         self._may: dict[int, int] = {}  # by node, as in `_reached`
         graph = self._problem.graph
-        # what a unit has for good
+        # fixed properties of the units
         self._unit_mb = np.bincount(graph.unit, graph.resident_mb)
         self._free_mb = self._problem.platform.memory_mb.astype(float)
 

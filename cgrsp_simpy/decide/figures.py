@@ -70,7 +70,7 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         for row in rows
     ]
     ax.set_yticks(places, names)
-    ax.set(xlabel="cost of a day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+    ax.set(xlabel="cost per day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     handles = [
         Patch(facecolor=colour, edgecolor="0.4", label=PARTS[name])
         for name, colour in COLOURS.items()
@@ -119,7 +119,7 @@ def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
     least = min(numbers(rows, "total_usd"))
     near = [row["slots"] for row in rows if row["total_usd"] <= DEAREST * least]
     ax.set(xlabel="slots", xlim=(min(near) - 0.8, max(near) + 0.8))
-    ax.set(ylabel="cost of a day (USD)", ylim=(0.9 * least, DEAREST * least))
+    ax.set(ylabel="cost per day (USD)", ylim=(0.9 * least, DEAREST * least))
     for row in where(rows, advised=True):
         at = row["slots"], row["total_usd"]
         ax.annotate(f"advised: {at[0]}", at, (0, -16), **UNDER)
@@ -131,9 +131,11 @@ def draw_slots(canvas: Canvas, rows: list[Row]) -> None:
 ADVICE = (
     Figure(
         "advice_cost",
-        "The cost of a day by what it is for: today, what was compared with it, and the"
-        " best of each other kind of change by the seeds of the search; 95 %"
-        " intervals.",
+        (
+            "Cost per day by component: today, the compared options, and"
+            " the best option of each other kind of change in the search;"
+            " 95 % intervals."
+        ),
         (6.3, 3.4),
         rows=lambda found: found.shown,
         draw=draw_bars,
@@ -141,9 +143,12 @@ ADVICE = (
     ),
     Figure(
         "advice_slots",
-        "The cost of a day by the number of slots, by the seeds of the search, with"
-        " 95 % intervals for options that ran on enough of them. Options that cost more"
-        f" than {DEAREST:g} times the least are outside the axes.",
+        (
+            "Cost per day by the number of slots, over the seeds of the"
+            " search, with 95 % intervals for options with enough seeds."
+            f" Options that cost more than {DEAREST:g} times the lowest cost are"
+            " outside the axes."
+        ),
         (6.3, 3.4),
         rows=searched,
         draw=draw_slots,

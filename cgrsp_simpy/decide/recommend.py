@@ -167,8 +167,8 @@ class Spot:
 class Option(NamedTuple):
     """Configuration to compare.
 
-    types: FIXED or FREE; or "all", "plus" or "spot" followed by the name of a type:
-    that of all slots, that of slots beyond today's, or that rented as spot instances.
+    types: FIXED, FREE, or a word and the name of a type: "all" (all slots are of this
+    type), "plus" (further slots are), or "spot" (it is rented as spot instances).
     hours: as in `Opening`. slots: number of slots; with hours, the greatest.
     """
 

@@ -262,7 +262,7 @@ class Claim(simpy.Event):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # not if a failed run discards its processes, or Ctrl-C ends it at any line
+        # skipped if a failed run or Ctrl-C discards the process
         if error_type is None or issubclass(error_type, Exception):
             self.run.leave(self)
         if error_type is None:

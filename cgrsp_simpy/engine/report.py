@@ -217,7 +217,7 @@ class Report:
         jobs, resources = run.jobs, tuple(self.model.resources())
         visits = np.empty(len(jobs), VISIT)
         names = jobs.dtype.names or ()
-        # what the columns of VISIT are called in `Run.jobs`
+        # names of the columns of VISIT in `Run.jobs`
         of_jobs = ("job", "submit_s", "dispatch_s", "finish_s", "deadline_s")
         for name, column in zip(VISIT.names or (), of_jobs):
             visits[name] = jobs[column] if column in names else np.nan

@@ -247,7 +247,7 @@ class SlotRequest(Request):
     """SimPy's request of a slot."""
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        # not if a run that is over discards its processes
+        # skipped if a finished run discards its processes
         if kind is not GeneratorExit:
             self.resource.release(self)
 

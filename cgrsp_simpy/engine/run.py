@@ -64,7 +64,7 @@ class Records:
             _missing(np.dtype(dtype)) for dtype in model.columns.values()
         )
         self._model = model
-        # what a row has after the job
+        # columns of a row after the job
         self._row_names = (*TIMES, *report.claim_columns, *model.columns)
         self._width = 1 + len(self._row_names)
         self._most = BLOCK * self._width
@@ -89,7 +89,7 @@ class Records:
         self._job_fields = names
         self._jobs_are_tuples = self._jobs_are_tuples and isinstance(job, tuple)
         taken = ["job", *self._row_names, RESOURCES]
-        # a job may have a submit_s of its own: it replaces the time of its arrival
+        # submit_s of the job, if it has one, replaces the time of its arrival
         added = [name for name in names if name != "submit_s"]
         counts = Counter([*column_names(added), *taken[1:]])
         for column in [name for name, count in counts.items() if count > 1]:
@@ -127,7 +127,7 @@ class Records:
         else:  # a job without an id is a number
             values = [tuple(getattr(job, name, job) for job in jobs) for name in names]
         columns: dict[str, Any] = dict(zip(column_names(names), values))
-        # a submit_s of the job's own is checked against the time of its arrival
+        # submit_s of the job is checked against the time of its arrival
         for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), recorded[0]):
             if not submit_s <= at_s:  # nor may it be NaN
                 raise InputError(

@@ -167,7 +167,7 @@ class Simulation:
         listener: Listener | None = None,
         plan: Any = None,
     ) -> None:
-        # what is run
+        # the model and its parts
         self.model, self.seed, self.plan, self.listener = model, seed, plan, listener
         self.policy, self.name = _copied(policy), policy_name(policy)
         self._policy_as_passed = policy
@@ -191,10 +191,10 @@ class Simulation:
         # calls of `resumed` and `down` whose result is not used yet: the calling
         # process, and the message of the error if it ends before
         self._unused_calls: dict[object, tuple[Any, str]] = {}
-        # what is recorded
+        # records of the run
         self.report = model.report(model)
         self.records = Records(self.report, records or self.report.keeps_jobs)
-        # what works on all this: the first three read attributes set above
+        # objects that use the attributes above
         self.view = self.ledger.view = model.view(self)
         self.dispatcher = Dispatcher(self)
         self._watchdog = Watchdog(self)

@@ -273,7 +273,7 @@ def write_instance(instance: Instance, path: str | Path) -> None:
             known = columns.setdefault(TIMES + gpu.name, times_s)
             require(
                 known == times_s,
-                "GPUs of one name",
+                "GPUs with the same name",
                 gpu.name,
                 "equally fast for each task",
             )

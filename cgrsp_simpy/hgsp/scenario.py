@@ -267,7 +267,7 @@ class Scenario(Model):
 
 def noise_factors(noise: float, seed: int, tasks: int) -> Floats:
     """Return log-normal factors per task: mean 1, coefficient of variation `noise`."""
-    # of the logarithm
+    # standard deviation of the logarithm
     variance = math.log1p(noise**2)
     return stream(seed, "service noise").lognormal(
         -variance / 2, math.sqrt(variance), tasks

@@ -146,8 +146,8 @@ class Traces:
         later_s = (self.steps - self.before) * self.step_s
         if later_s < length_s:
             log.warning(
-                "%s: %.1f h after its history are too short for a run of %.1f h:"
-                " the part after the history is repeated",
+                "%s: the %.1f h after the history are shorter than the run of %.1f h"
+                " and are repeated",
                 self,
                 later_s / HOUR_S,
                 length_s / HOUR_S,

@@ -52,7 +52,7 @@ def spread(wanted: np.ndarray, gap: float, low: float, high: float) -> np.ndarra
 
     The positions are between low and high if they fit.
     """
-    # of equals the first is the highest
+    # among equal ones, the first is the highest
     order = np.lexsort((-np.arange(len(wanted)), wanted))
     steps = gap * np.arange(len(wanted))
     moved = isotonic_regression(wanted[order] - steps).x

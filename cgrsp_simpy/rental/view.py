@@ -216,11 +216,11 @@ class View:
         self._waiting: list[Job] = []  # in order of submission, with rising ids
         self._queue: tuple[Job, ...] | None = None
         self._classes: JobClasses | None = None  # once they are asked for
-        # by rule, once it is asked for: the key of its order, and the keys of all jobs
+        # rule -> the key of its order and the keys of all jobs, once it is used
         self._orders: dict[Any, tuple[OrderKey, list[Any]]] = {}
-        # by index of an idle slot the instance kept for it
+        # index of an idle slot -> the instance that is kept in it
         self._warm: dict[int, Any] = {}
-        # what stopped jobs have kept, as a share of their mean
+        # saved work of stopped jobs, as a share of their mean
         self._done: dict[Job, float] = {}
         self._statuses: dict[str, Status] = {}
 

@@ -201,7 +201,7 @@ CLASSES = (
 
 
 class _DrawnJobs(_OfColumns):
-    """Random jobs; their complexity depends on the deadline class at most."""
+    """Random jobs, whose complexity may depend on the deadline class only."""
 
     jobs: int
     complexity_mix: tuple[float, ...]

@@ -189,7 +189,7 @@ class Store:
         try:
             sound = content["sha256"] == self._sum(number, content["outcomes"])
         except (LookupError, TypeError, RecursionError):
-            # of another form, or nested deeply
+            # a file of another form, or nested too deeply
             sound = False
         if not sound:
             raise damaged(path)

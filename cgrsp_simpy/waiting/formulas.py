@@ -79,7 +79,7 @@ def closed_form(
     )
     machines = np.asarray(servers, dtype=float)
     load = _Load(rate_per_s, service_s, policy.short_s)
-    # of long jobs
+    # for long jobs
     wait_s, share = _waiting(policy, load, servers, errors, as_printed)
     jobs, work = (
         short + (1 - short) * share for short in (load.short_jobs, load.short_work)

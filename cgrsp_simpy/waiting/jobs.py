@@ -360,7 +360,7 @@ def describe(jobs: ListedJobs, unit: str = "cores") -> str:
     """Describe a log in one line. unit: unit of its column cores."""
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = (
-        f"{jobs.jobs / span_s * DAY_S:,.1f} a day, load"
+        f"{jobs.jobs / span_s * DAY_S:,.1f} per day, load"
         f" {jobs.run_s @ jobs.cores / span_s:,.1f} {unit}"
         if span_s
         else "all at once"

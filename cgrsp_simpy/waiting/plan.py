@@ -158,7 +158,7 @@ class Plan:
         numbers = " and ".join(
             f"{number:,} x {name}" for name, number in self.own.items()
         )
-        term = "a year" if self.years == 1 else f"{self.years} years"
+        term = "one year" if self.years == 1 else f"{self.years} years"
         owned = (
             f"{numbers}, reserved for {term}; rent the rest"
             if self.own
@@ -178,16 +178,16 @@ class Plan:
         }[policy.name]
         lines = [f"the log is too short to say: {self.reason}"] if self.reason else []
         lines += [
-            f"own: {owned}{', on spot instances where it pays' * self.spot}",
+            f"own: {owned}{', on spot instances if they are cheaper' * self.spot}",
             (
                 f"wait: {who} ({policy_text(policy)}); {self.waiting:.1%} of the jobs"
                 f" wait, 95 % of all at most {_time(self.p95_wait_s)};"
                 f" {self.on_demand:.1%} are rented"
             ),
             (
-                f"cost: {bill.mean:,.6g} a year ({bounds(bill, ',.6g')}),"
-                f" {price.mean:.4g} an hour of work ({bounds(price, '.4g', '')}), on"
-                " days on which it was not chosen"
+                f"cost: {bill.mean:,.6g} per year ({bounds(bill, ',.6g')}),"
+                f" {price.mean:.4g} per hour of work ({bounds(price, '.4g', '')}), on"
+                " days that were not used to choose the plan"
             ),
         ]
         return "\n".join(lines)

@@ -43,7 +43,7 @@ class View(engine.View):
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._machines = len({place.index for place in run.declared})
-        # in the order in which they fell idle
+        # in the order in which they became idle
         self._idle = list(reversed(range(self._machines)))
         # both from the first time that they are asked for
         self._arrived: deque[Job] | None = None  # in this order; some wait no longer

@@ -173,7 +173,7 @@ def _shared(
         latest = latest_s[n]
         start = max(submit_s[n], last_s)
         best = -1
-        # at one instant, jobs of no running time leave once the next finds no room
+        # jobs without running time leave at the time at which the next finds no room
         turns = 1 if start > began else 2
         for turn in range(turns):
             while turn == turns - 1 and len(held) > 0 and held[-1][0] <= start:

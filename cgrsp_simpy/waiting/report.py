@@ -86,7 +86,7 @@ class Tally:
         edges = (
             np.minimum(self._edges, self.jobs - 1 if self.steady else 0) - self._counted
         )
-        # of a log, of the first alone
+        # for a log, those of the first run only
         here = np.flatnonzero((edges >= 0) & (edges < len(place)))
         self._edges_s[here] = submit_s[edges[here]]
         batch = np.searchsorted(self._edges, place, side="right")
@@ -181,7 +181,7 @@ def most_at_once(claims: np.ndarray[Any, Any]) -> float:
     """Return the greatest total amount at one time; 1 if no claim takes time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
-    # at one instant, ends first
+    # at the same time, ends precede starts
     running = np.cumsum(changes[np.lexsort((changes, times_s))])
     return float(running.max(initial=1.0))
 
@@ -192,15 +192,15 @@ class WaitingReport(Report):
     claim_columns = NO_COLUMNS
     metrics: Mapping[str, Metric] = {  # money is in the unit of the prices
         "wait_s": Metric("mean wait", "s"),
-        "price": Metric("price of an hour's work"),
+        "price": Metric("price per hour of work"),
         "on_demand_fraction": Metric("share of jobs on demand", better=""),
         "opportunity": Metric("price of the mean wait"),
         "service_s": Metric("mean running time", "s", ""),
         "load": Metric(
-            "work that comes: machines kept busy, or rent an hour of all jobs",
+            "offered load in machines, or rent per hour if all jobs are rented",
             better="",
         ),
-        "cost_per_h": Metric("cost of an hour"),
+        "cost_per_h": Metric("cost per hour"),
     }
     shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
     tested = shown

@@ -231,13 +231,13 @@ for ratio in (*ratios["RANDU"], *ratios["PCG64"]):
 
 # %% [markdown]
 # With a = 5 and one stream, a long service time is followed by a long interarrival
-# time, in which the queue becomes shorter: about half of the wait. With two streams,
-# long service times follow each other, and so do short interarrival times: about two
-# thirds longer. PCG64 gives the wait of the formula, and so does RANDU, because this
-# model never takes three successive numbers for one customer. (One of its intervals
-# just misses 1. One 95 % interval in twenty does, and with more replications it
-# contains 1.) A bad generator distorts the results if the model depends on its fault,
-# and no error is raised.
+# time, in which the queue becomes shorter: the wait is about half as long. With two
+# streams, long service times follow each other, and so do short interarrival times: the
+# wait is about two thirds longer. PCG64 gives the wait of the formula, and so does
+# RANDU, because this model never takes three successive numbers for one customer. (One
+# of its intervals just misses 1. One 95 % interval in twenty does, and with more
+# replications it contains 1.) A bad generator distorts the results if the model depends
+# on its fault, and no error is raised.
 
 
 # %%

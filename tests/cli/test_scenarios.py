@@ -44,6 +44,10 @@ number = 3
         ("a+b", tuple[str, ...], ["a", "b"]),
         ("0.1+0.2", tuple[float, ...], [0.1, 0.2]),
         ("0.1", tuple[float, ...], [0.1]),
+        ("0:2+9.5:4", tuple[tuple[float, int], ...], [(0, 2), (9.5, 4)]),
+        ("0:2+9:4", tuple, [(0, 2), (9, 4)]),
+        ("0:2", list, [(0, 2)]),
+        ("a:2+9:b", list, ["a:2", "9:b"]),
         ("x", int, "x"),  # which is then refused
         ("a+b", str, "a+b"),
     ],
@@ -71,7 +75,7 @@ def test_a_comma_separates_values_except_within_one(words, values):
 
 @pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
 def test_a_word_of_another_form_is_refused(words):
-    check_refused(lambda: split(words), ["word"])
+    check_refused(lambda: split(words), ["parameter"])
 
 
 def test_lists_are_joined_by_a_plus():
@@ -204,6 +208,33 @@ def test_a_scenario_is_written_to_a_file_and_read_from_it(name, tmp_path, capsys
     )
 
 
+def test_types_that_replace_those_of_a_file_are_reported(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path = tmp_path / "own.toml"
+    cg.day("quiet", jobs=5).to_toml(path)
+    Worded(str(path), ["slots=2"])
+    assert caplog.messages == []
+    Worded(str(path), ["gpus=2025"])
+    assert caplog.messages == [
+        f"{path}: gpus=2025 replaces its GPU types and their execution times"
+    ]
+
+
+def test_pairs_of_numbers_are_listed_as_they_are_given(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "def shop(env, plan=((0, 2), (60, 4))):\n"
+        "    env.run(1)\n"
+        "    return {'servers': sum(number for _, number in plan)}\n"
+    )
+    assert "plan=0:2+60:4\n" in output(capsys, "parameters", "own.py:shop")
+    row = Worded("own.py:shop", ["plan=0:1+60:3,5:5"]).grid
+    assert row == {"plan": [[(0, 1), (60, 3)], [(5, 5)]]}
+    assert "4.00" in output(capsys, "run", "own.py:shop", "plan=0:1+60:3")
+    delays = Worded("hectic", ["market.delay_s=0:1+3:12+60:72"]).scenario.market.delay_s
+    assert delays == ((0, 1), (3, 12), (60, 72))
+
+
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])
 def test_every_parameter_has_a_meaning_and_can_be_given_by_its_name(name):
     scenario = Worded(name, []).scenario
@@ -226,7 +257,7 @@ def test_every_policy_has_a_meaning(name, capsys):
 def test_a_word_of_a_log_is_named_in_full(tmp_path):
     (tmp_path / "log.csv").write_text("submit_s,service_s\n0,5\n9,5\n")
     words = [f"trace={tmp_path / 'log.csv'}", "log.nodez=x"]
-    line = "unknown word 'log.nodez'; did you mean 'log.nodes'?"
+    line = "unknown parameter 'log.nodez'; did you mean 'log.nodes'?"
     check_refused(lambda: Worded("rental", words), [line])
 
 

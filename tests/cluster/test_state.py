@@ -317,7 +317,7 @@ def also(**changes):
 @pytest.mark.parametrize("memory", [{"reserved": [[1]]}, {"kept": 3}, [1, 2]])
 def test_a_memory_that_no_scheduler_saves_is_refused(memory):
     table = TABLE | {"policy": "conservative", "memory": memory}
-    scenario = Scenario(Offered(), Cluster((16, 16)))
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
     with pytest.raises(cg.InputError, match=r"^memory\(=.*\) must be a return value"):
         next_dispatches(State.from_table(table), scenario, "conservative")
 
@@ -327,7 +327,7 @@ def test_a_memory_that_no_scheduler_saves_is_refused(memory):
 def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
     """Places and reservations are of numbered nodes."""
     jobs = replace(JOBS, cores=JOBS.gpus * 2) if cores else JOBS
-    scenario = Scenario(jobs, replace(NODES, cores=cores))
+    scenario = cg.cluster.Scenario(jobs, replace(NODES, cores=cores))
     state = cg.simulate(scenario, scheduler).state(5e4)
     assert state.running
     more = state.resumed(scenario).one_more("4")

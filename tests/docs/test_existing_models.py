@@ -17,7 +17,13 @@ PAGE = TESTS.parent / "docs" / "howto" / "existing_models.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 DIFFS = {
     re.match(r"--- (\w+)\.py", diff).group(1): diff.splitlines()
-    for diff in re.findall(r"^```diff\n(.*?)^```", TEXT, re.M | re.S)
+    for diff in (
+        *re.findall(r"^```diff\n(.*?)^```", TEXT, re.M | re.S),
+        *(
+            path.read_text(encoding="utf-8")
+            for path in (TESTS.parent / "scenarios/simpy_examples").glob("*.diff")
+        ),
+    )
 }
 SCRIPTS = re.findall(r"^```python\n(.*?)^```", TEXT, re.M | re.S)
 MOST = 10  # new lines

@@ -49,7 +49,10 @@ def test_a_short_series_begins_anew_and_that_is_said(caplog):
         (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
     )
     Scenario(trace, 8.0, 10.0)
-    assert "a: 5.0 h after its history are too short for a run of 10.0 h" in caplog.text
+    assert (
+        "a: the 5.0 h after the history are shorter than the run of 10.0 h"
+        in caplog.text
+    )
     [found] = trace.draw(1, 36000.0, 1)
     assert all(one.up != other.up for one, other in pairwise(found.stretches))
     assert len(found.stretches) > 3

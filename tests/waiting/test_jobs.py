@@ -530,7 +530,7 @@ def test_a_log_is_told_in_one_line():
     ) / 172_800 == pytest.approx(1.0162, abs=1e-4)
     assert (
         describe(log)
-        == "4 jobs in 2.00 days, 2.0 a day, load 1.0 cores; run time mean 11,050.0 s,"
+        == "4 jobs in 2.00 days, 2.0 per day, load 1.0 cores; run time mean 11,050.0 s,"
         " median 179.5 s, 50.0% below 3 minutes; mean cores 2.00"
     )
 
@@ -566,5 +566,5 @@ def test_the_nasa_log_is_read_as_another_reader_reads_it(caplog):
         "MaxProcs": "128",
     }.items() <= log.log.header.items()
     # October to December 1993
-    assert describe(log.jobs).startswith("18,239 jobs in 92.00 days, 198.2 a day, ")
+    assert describe(log.jobs).startswith("18,239 jobs in 92.00 days, 198.2 per day, ")
     assert caplog.messages == []

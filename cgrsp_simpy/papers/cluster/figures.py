@@ -118,7 +118,7 @@ FIGURES = Figures("cluster_", Runs, handlelength=2.6)
 
 @FIGURES.add(
     "loads",
-    "Which load a scheduler can carry",
+    "Loads at which the schedulers are stable",
     (6.3, 3.6),
     note=lambda runs: (
         f"{every(runs)}, 95 % intervals.\n"
@@ -161,10 +161,10 @@ def _(rows: list[Row]) -> str:
         row["scheduler"]: row["load"] for row in rows if np.isfinite(row["wait_s"])
     }
     parts = [
-        f"up to {load:g} {', '.join(name for name in most if most[name] == load)}"
+        f"{load:g} for {', '.join(name for name in most if most[name] == load)}"
         for load in sorted(set(most.values()), reverse=True)
     ]
-    return f"No run shows that a scheduler is not stable {'; '.join(parts)}."
+    return f"Highest load at which no run shows instability: {'; '.join(parts)}."
 
 
 @FIGURES.add(
@@ -246,8 +246,10 @@ def _(rows: list[Row]) -> str:
         )
     return (
         f"Compared with {REFERENCE}, by single intervals: {'; '.join(parts)}. For the"
-        " others no difference is shown. Throughput and utilisation are left out: as"
-        " long as a scheduler keeps up, the arrivals determine them."
+        " others"
+        " no difference is shown. Throughput and utilisation are left"
+        " out: if a scheduler is stable, they are determined by the"
+        " arrivals."
     )
 
 
@@ -362,7 +364,7 @@ def _waits(task: tuple[str, int, int]) -> tuple[Ints, Floats]:
 
 @FIGURES.add(
     "table2",
-    "Table II: published, as the paper measures, and without its cut",
+    ("Table II: published, measured as in the paper, and without its cut"),
     (6.3, 5.4),
     note=lambda runs: (
         f"{every(runs)}, 95 % intervals.\n"
@@ -470,9 +472,10 @@ def _(rows: list[Row]) -> str:
         for row in where(rows, closest=True)
     ]
     told = (
-        f"Cut: {MEASURED[CUT]}. Of each scheduler the load at which its utilisation, so"
-        " measured, is closest to the published one; where none is published,"
-        f" {FULL:g}. The published variance has no unit. ∞: not stable at this load."
+        f"Cut: {MEASURED[CUT]}. Each scheduler is shown at the load at which its"
+        " utilisation is closest to the published one; if none is"
+        f" published, at load {FULL:g}. The published variance has no unit."
+        " ∞: not stable at this load."
     )
     points = "\n".join(f"- {ledger.line(entry)}" for entry in impossible())
     head = " | ".join(
@@ -537,7 +540,7 @@ def _(rows: list[Row]) -> str:
     parts = [
         f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
     ]
-    return f"The claim that dynamic schedulers do better. {' '.join(parts)}"
+    return f"The claim that dynamic schedulers are better. {' '.join(parts)}"
 
 
 def every(runs: Runs) -> str:
@@ -558,7 +561,7 @@ def _one(runs: Runs) -> str:
 
 @FIGURES.add(
     "course",
-    "Which schedulers keep up with what arrives",
+    "Work that waits under each scheduler",
     (6.3, 3.6),
     note=lambda runs: (
         f"{_one(runs)}, means over 12 h.\n"
@@ -630,7 +633,7 @@ def _(rows: list[Row]) -> str:
         f" {own[-1]['to_h'] - last_h:.0f} h later"
         for name, own in after.items()
     ]
-    return f"When the last job comes {'; '.join(parts)}. (Hours of all GPUs.)"
+    return f"At the last arrival, {'; '.join(parts)}. (Hours of all GPUs.)"
 
 
 @FIGURES.add(
@@ -711,8 +714,9 @@ def _(rows: list[Row]) -> str:
         idle.append(f"{idle_pct:.0f} % under {name}")
         wide.append(f"{100 * gpu_h[job_gpus >= 16].sum() / gpu_h.sum():.0f} %")
     return (
-        f"Idle are {', '.join(idle)}; of the work of this day jobs of 16 and more GPUs"
-        f" have {', '.join(wide)}."
+        f"Idle capacity: {', '.join(idle)}. Jobs of 16 or more GPUs account for"
+        f" {', '.join(wide)}"
+        " of the work of this day."
     )
 
 
@@ -783,10 +787,10 @@ def _(rows: list[Row]) -> str:
     low = min(own, key=lambda row: float(row["aging"]))
     back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
     return (
-        f"In the authors' program a job that has waited just over {HPS[0]:g} s falls to"
-        f" {low['aging']:.2f} of its score, behind jobs that have just come, and is"
-        f" back at all of it after {back['wait_s']:g} s; a monotone form, ours, never"
-        " falls."
+        f"In the authors' program the score of a job falls to {low['aging']:.2f} of"
+        f" its value after {HPS[0]:g} s of waiting, below jobs that have just"
+        f" arrived, and is back at this value after {back['wait_s']:g} s. Our monotone"
+        " form never falls."
     )
 
 
@@ -794,21 +798,25 @@ def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of GPU clusters, drawn from this package's runs",
         (
-            "After “Reducing Fragmentation and Starvation in GPU Clusters through"
-            " Dynamic Multi-Objective Scheduling”: its mix of jobs on 8 nodes of 8"
-            f" GPUs, {runs.jobs} jobs measured, {runs.seeds} seeds. The paper prints"
-            " neither how its jobs arrive nor the law of durations within its classes;"
-            " both are ours, and what is published belongs to other jobs. Nor does it"
-            " say over what time throughput and utilisation are measured; here it is"
-            " while the measured jobs arrive. The paper submits its jobs to an empty"
-            " cluster, and none after them: wide jobs that starve are served when"
-            " arrivals end. Where that is not said, the measured jobs follow others,"
-            " and jobs arrive until they have ended. The number after ± is half of a"
-            " 95 % interval. fifo, sjf, shortest and shortest-gpu are the paper's"
-            " static schedulers, hps, pbs and sbs its dynamic ones, adaptive the one"
-            " that it gave up; fifo-skip, easy, conservative and las are there"
-            " for comparison. Next to each picture is the CSV of its data."
-            " All of them: `cgrsp papers figures cluster --out figures/cluster`."
+            "After “Reducing Fragmentation and Starvation in GPU Clusters"
+            " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
+            f" on 8 nodes of 8 GPUs, {runs.jobs} jobs measured, {runs.seeds} seeds."
+            " The paper"
+            " prints neither the arrivals nor the distribution of durations"
+            " within its classes; we chose both, so the published values"
+            " belong to other jobs. It does not state the period over which"
+            " throughput and utilisation are measured; here it is the time"
+            " in which the measured jobs arrive. The paper submits its jobs"
+            " to an empty cluster, and none after them, so that starving"
+            " wide jobs are served when arrivals end. Unless a figure says"
+            " so, our measured jobs follow others, and jobs arrive until"
+            " the measured ones have ended. The number after ± is the half"
+            " width of a 95 % interval. fifo, sjf, shortest and"
+            " shortest-gpu are the paper's static schedulers, hps, pbs and"
+            " sbs its dynamic ones, adaptive the one that it gave up;"
+            " fifo-skip, easy, conservative and las are added for"
+            " comparison. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures cluster --out figures/cluster`."
         ),
     ]
 

@@ -120,10 +120,11 @@ def _plus_minus(values: Floats) -> str:
     "The searches on instances of the authors' kind",
     (6.3, 5.6),
     note=lambda runs: (
-        "independent tasks on 50 machines of which others use 50 to 80 %;"
-        f" {min(runs.graphs, INSTANCES)} instances of each size,\n"
-        f"under ddqn {min(runs.graphs, BY_DDQN)} of the smaller alone; 95 % intervals"
-        " at the end; linear below 1 %"
+        "independent tasks on 50 machines that others use to 50 to 80"
+        f" %; {min(runs.graphs, INSTANCES)} instances of each size,\n"
+        f"under ddqn {min(runs.graphs, BY_DDQN)} of the smaller size only; 95 %"
+        " intervals at"
+        " the end; linear below 1 %"
     ),
 )
 def searches(runs: Runs) -> list[Row]:
@@ -227,17 +228,20 @@ def _(rows: list[Row]) -> str:
         if name in ("rtgs", "worl-rtgs")
     ]
     return (
-        f"After {most:,} plans the best one is still one of the ten random ones that"
-        f" whales start from on {', '.join(still)}: a part of the load is compared with"
-        " a hope for the whole, so that GPUs are filled one after the other. As both"
-        " begin with the same ten, worl-rtgs ends with rtgs's makespan on"
-        f" {np.sum(same)} of {np.size(same)}. With the load foretold by the share of"
-        " the work that is placed (rtgs:paced=true, ours) whales do move on. HEFT"
-        " evaluates no plan. Mean ranks as in the paper's Tables 16 to 19, of the"
-        " searches on all instances; its critical differences, 3.374 and 4.033, lack a"
-        " division by the square root of 2: 2.38 and 2.85 are right. The published"
-        " changes of the makespan of WORL-RTGS are those of the prose: the bodies of"
-        " Tables 13 to 15 are not in the text."
+        f"After {most:,} plans the best plan is still one of the ten initial"
+        f" random ones on {', '.join(still)}. The reason is that the current load of a"
+        " GPU is compared with an estimate of its final load, so that"
+        " GPUs are filled one after the other. Both searches begin with"
+        " the same ten plans, so worl-rtgs has the makespan of rtgs on"
+        f" {np.sum(same)} of {np.size(same)} instances. With rtgs:paced=true (ours),"
+        " which"
+        " estimates the load from the share of the work that is placed,"
+        " later plans are better. HEFT evaluates no plan. Mean ranks"
+        " are those of the searches on all instances, as in the paper's"
+        " Tables 16 to 19; its critical differences, 3.374 and 4.033,"
+        " lack a division by the square root of 2 (correct: 2.38 and"
+        " 2.85). The published changes of the makespan of WORL-RTGS are"
+        " those of the text; Tables 13 to 15 were not legible."
     )
 
 
@@ -276,7 +280,7 @@ def _(rows: list[Row]) -> str:
 
 @FIGURES.add(
     "order",
-    "The parts of order and of placement",
+    "Effects of order and of placement",
     (6.3, 3.6),
     note=lambda runs: (
         f"{runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes, mean degree 3, on"
@@ -375,13 +379,16 @@ def _(rows: list[Row]) -> str:
         _plus_minus, (in_graph - 1, in_graph - in_rank, in_rank - 1)
     )
     return (
-        "Makespans over HEFT's, run in the graph's order and in HEFT's rank order:"
-        f" {', '.join(means)}. In the graph's order worl-rtgs is {above} times HEFT's"
-        f" makespan above it; {by_order} of that go when the same search runs its plans"
-        f" in rank order, and {left} are left to the placement. Compared with random"
-        f" search in the same order: {'; '.join(beside)}. Annealing here starts from a"
-        " random plan; except with reorders=0 it changes the order that it begins in,"
-        " which the other searches keep. ddqn is left out for its time."
+        "Makespans over HEFT's, with nodes run in the graph's order"
+        f" and in HEFT's rank order: {', '.join(means)}. In the graph's order the"
+        f" makespan of worl-rtgs exceeds HEFT's by {above} times HEFT's; {by_order}"
+        " of this excess disappear if the same search runs its plans in"
+        f" rank order, and {left} are due to the placement. Compared with"
+        f" random search in the same order: {'; '.join(beside)}. Annealing starts"
+        " from a"
+        " random plan; except with reorders=0 it changes the order,"
+        " which the other searches keep. ddqn is not shown because of"
+        " its computing time."
     )
 
 
@@ -409,7 +416,7 @@ def gantt(runs: Runs) -> list[Row]:
 
 
 def run_rows(run: Run, name: str) -> list[Row]:
-    """Return a run as rows: nodes, then transfers that change the GPU."""
+    """Return a run as rows: nodes, then transfers between GPUs."""
     found = schedule_of(run)
     names, edges = found.problem.graph.names, found.problem.graph.edges.tolist()
     gpu, begin_s, end_s, arrivals_s = (
@@ -483,8 +490,9 @@ def _(rows: list[Row]) -> str:
     ]
     said = "; ".join(parts)
     return (
-        f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, stays on"
-        " one GPU."
+        f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, is"
+        " placed as a"
+        " whole on one GPU."
     )
 
 
@@ -502,7 +510,7 @@ def _held(nodes: list[Row]) -> int:
 
 @FIGURES.add(
     "scatter",
-    "Distance of plans and gap of finish times",
+    "Distance of plans and difference of their makespans",
     (6.3, 3.2),
     note=lambda runs: (
         f"500 pairs of random plans of {runs.nodes} nodes on 10 GPUs. Even: each GPU"
@@ -540,8 +548,8 @@ def _both(row: Row) -> str:
 def _(rows: list[Row]) -> str:
     told = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
     return (
-        f"{'; '.join(told)}. SPD goes with FTG where plans differ in how even they are,"
-        " and hardly where all are even."
+        f"{'; '.join(told)}. SPD is correlated with FTG if plans differ in how evenly"
+        " they load the GPUs, and hardly if all are even."
     )
 
 
@@ -549,7 +557,7 @@ def _(rows: list[Row]) -> str:
     "coefficients",
     "Correlation of both distances, as Tables 1 to 3",
     (6.3, 4.6),
-    note="1000 pairs a mark; a pair of marks is busy and idle",
+    note="1000 pairs per mark; two marks per setting, busy and idle",
     legend={"columns": 4},
 )
 def coefficients(runs: Runs) -> list[Row]:
@@ -634,32 +642,36 @@ def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of DAGs, drawn from this package's graphs and runs",
         (
-            "After “Efficient Scheduling for GPU-Based Neural Network Training via"
-            " Hybrid Reinforcement Learning and Metaheuristic Optimization”. The"
-            " authors' own instances carry no edges, and their public program has no"
-            f" agent. So the first figure is of instances of their kind, {few} and"
-            f" {many} independent tasks on 50 machines of one speed in the busy state,"
-            " drawn by the laws that the paper prints in Section 4.2 for small"
-            " workloads and for this state; the authors' files have no licence. The"
-            f" second is of {runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes with"
-            " the same law of times, on 10 GPUs of three speeds. Every search"
-            f" evaluates {runs.budget.evaluations:,} plans. The paper's 10 whales move"
-            " 300 times, and for each of these 3,000 plans its agent learns for 1,000"
-            " episodes, three million in all, too long for here: WORL-RTGS and DDQN"
-            " learn for one a plan. So no figure here repeats the paper's budget."
-            " Random search at equal evaluations is the control; annealing, which"
-            " starts from a random plan here, and HEFT are shown, too; the five"
-            " learning baselines of the paper are not described enough to be rebuilt."
+            "After “Efficient Scheduling for GPU-Based Neural Network"
+            " Training via Hybrid Reinforcement Learning and Metaheuristic"
+            " Optimization”. The authors' instances have no edges, and"
+            " their public program has no agent. The first figure is of"
+            f" instances of this kind: {few} and {many} independent tasks on 50"
+            " machines of one speed in the busy state, drawn from the"
+            " distributions of Section 4.2 for small workloads; the"
+            f" authors' files have no licence. The second is of {runs.graphs}"
+            f" Erdős–Rényi graphs of {runs.nodes} nodes with the same distribution of"
+            " times, on 10 GPUs of three speeds. Every search evaluates"
+            f" {runs.budget.evaluations:,}"
+            " plans. The paper's 10 whales move 300 times, and for each of"
+            " these 3,000 plans its agent learns for 1,000 episodes, three"
+            " million in all. Here WORL-RTGS and DDQN learn for one episode"
+            " per plan, so no figure repeats the paper's budget. Random"
+            " search with as many evaluations is the control; HEFT, and"
+            " annealing from a random plan, are added. The paper does not"
+            " describe its five learning baselines in enough detail to"
+            " implement them."
         ),
         (
-            "Compared with the paper: its Figures 1 and 2 are the training step's;"
-            " Figures 3 to 6 and Tables 1 to 3 the distances'; Figures 10 to 13 and"
-            " Tables 13 to 19 the first figure's, with its table. Figures 7 to 9 and"
-            " Tables 7 to 12, of the parameters of WORL-RTGS, are not drawn: where its"
-            " best plan is one of those that it began with, no parameter of its moves"
-            " matters; `cgrsp sweep dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs`"
-            " and the like compare them. Next to each picture is the CSV of its data."
-            " All of them: `cgrsp papers figures dag --out figures/dag`."
+            "The paper's Figures 1 and 2 correspond to the training step;"
+            " Figures 3 to 6 and Tables 1 to 3 to the distances; Figures 10"
+            " to 13 and Tables 13 to 19 to the first figure and its table."
+            " Figures 7 to 9 and Tables 7 to 12, on the parameters of"
+            " WORL-RTGS, are not drawn: if its best plan is one of its"
+            " initial ones, these parameters do not matter; `cgrsp sweep"
+            " dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` compares"
+            " them. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures dag --out figures/dag`."
         ),
     ]
 

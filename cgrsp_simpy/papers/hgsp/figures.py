@@ -160,7 +160,7 @@ def _(rows: list[Row]) -> str:
     late = ", ".join(
         f"{row['late_of_all']} under {name}" for name, row in found.items()
     )
-    return f"Late of {rows[0]['tasks']} tasks: {late}."
+    return f"Late tasks, of {rows[0]['tasks']}: {late}."
 
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
@@ -191,7 +191,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     "gantt_window",
     "Medium load (tasks1): FIFO's worst ten minutes",
     (6.3, 5.4),
-    note="tasks1, 1000 tasks by its law: what starts in FIFO's worst ten minutes",
+    note=("1000 tasks drawn like tasks1: those that start in FIFO's worst ten minutes"),
     draw=gantt.draw,
     seen=gantt.seen,
 )
@@ -215,7 +215,9 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _generated(runs: Runs) -> str:
-    return f"{runs.instances} instances a level by its law, 95 % intervals"
+    return (
+        f"{runs.instances} instances per level, drawn like the paper's, 95 % intervals"
+    )
 
 
 @FIGURES.add(
@@ -265,8 +267,8 @@ def _(rows: list[Row]) -> str:
         for key in ("published_of_fifo", "of_fifo")
     )
     return (
-        f"The least that remains of FIFO's weighted tardiness is {', '.join(least)}."
-        f" Under SAGreedy it is {ours}; printed are {printed}."
+        f"Lowest weighted tardiness as a share of FIFO's: {', '.join(least)}."
+        f" SAGreedy: {ours}; printed: {printed}."
     )
 
 
@@ -367,17 +369,17 @@ def _(rows: list[Row]) -> str:
     own, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
     high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
     return (
-        f"On average no schedule can be better than the search's by more than {gaps};"
-        f" no gap is known at {none}. At medium load ({MEDIUM}) SAGreedy is better than"
-        f" Greedy: {_claimed(greedy, own)}; printed are"
-        f" {own['published_weighted_tardiness']:,.0f} for"
+        "On average no schedule can be better than the search's by"
+        f" more than {gaps}; no gap is known at {none}. At medium load ({MEDIUM})"
+        f" SAGreedy is better than Greedy: {_claimed(greedy, own)}; printed:"
+        f" {own['published_weighted_tardiness']:,.0f} instead of"
         f" {greedy['published_weighted_tardiness']:,.0f}. At {HIGH} SAGreedy misses"
         f" {high['dmr_pct']:.1f} % of the deadlines (printed:"
-        f" {high['published_dmr_pct']} %); wspt, which looks at no deadline, misses"
-        f" {wspt['dmr_pct']:.1f} %, and its weighted tardiness is"
-        f" {amount(wspt['weighted_tardiness'])} for"
-        f" {amount(high['weighted_tardiness'])}. The paper's own tasks, cell by cell:"
-        " `cgrsp papers tables hgsp`."
+        f" {high['published_dmr_pct']} %); wspt, which ignores deadlines, misses"
+        f" {wspt['dmr_pct']:.1f} %, and its"
+        f" weighted tardiness is {amount(wspt['weighted_tardiness'])} instead of"
+        f" {amount(high['weighted_tardiness'])}. Each cell on the"
+        " paper's own tasks: `cgrsp papers tables hgsp`."
     )
 
 
@@ -405,7 +407,9 @@ def _(rows: list[Row]) -> str:
             (row["weighted_tardiness"], row.get("published_weighted_tardiness"))
         ]
     ]
-    return markdown(head, 2, lines) + "\n\n\\* of one instance of the law"
+    return markdown(head, 2, lines) + (
+        "\n\n\\* of one instance, drawn from the same distributions"
+    )
 
 
 def _points(ax: Axes, rows: Sequence[Row]) -> None:
@@ -435,7 +439,7 @@ def _claimed(greedy: Row, own: Row) -> str:
     return f"{verdict} ({told}, difference {difference:,.0f} ± {spread:,.0f} s)"
 
 
-@FIGURES.add("utilisation", "How busy the GPUs are", (6.3, 4.4), note=_generated)
+@FIGURES.add("utilisation", "Utilisation of the GPUs", (6.3, 4.4), note=_generated)
 def utilisation(runs: Runs) -> list[Row]:
     """Utilisation per GPU model, level and scheduler, with half widths."""
     return [
@@ -483,9 +487,11 @@ def _(rows: list[Row]) -> str:
     }
     least = min(value for (level, _, _), value in found.items() if level == HIGH)
     return (
-        f"Under medium load the slow A30 is busy {slow['fifo']} of the time under fifo,"
-        f" {slow['greedy']} under greedy and {slow['edd']} under edd; under high load"
-        f" every model works at least {least:.0f} % of the makespan, whoever schedules."
+        f"Under medium load the slow A30 is busy {slow['fifo']} of the time under"
+        f" fifo, {slow['greedy']} under greedy and {slow['edd']} under edd; under"
+        " high load"
+        f" every type of GPU is busy at least {least:.0f} % of the makespan"
+        " under every scheduler."
     )
 
 
@@ -501,9 +507,12 @@ def amount(value: float, other: float = 0.0) -> str:
 
 @FIGURES.add(
     "searches",
-    "The course of both searches",
+    "Progress of both searches",
     (6.3, 3.2),
-    note="the paper's tasks3 (1500 tasks, high load), and the fifty of the Gantt chart",
+    note=(
+        "the paper's tasks3 (1500 tasks, high load), and the fifty"
+        " tasks of the Gantt chart"
+    ),
 )
 def searches(runs: Runs) -> list[Row]:
     """Tardiness over FIFO's in the course of both searches."""
@@ -549,7 +558,7 @@ def _(rows: list[Row]) -> str:
         f" {on} (bound {row['bound_of_fifo']:.4f})"
         for (name, on), row in last.items()
     )
-    return f"Weighted tardiness, FIFO's being 1: {', '.join(steps)}."
+    return f"Weighted tardiness relative to FIFO's: {', '.join(steps)}."
 
 
 def _course(ax: Axes, rows: Sequence[Row]) -> None:
@@ -572,14 +581,16 @@ def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of HGSP, drawn from this package's instances and runs",
         (
-            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are drawn by the"
-            f" laws of the paper's sets, {runs.instances} instances each; of tasks3 and"
-            " tasks4 the first is the paper's own. A printed value is of one instance;"
-            " `cgrsp papers tables hgsp` compares cell by cell on the paper's. The"
-            " number after ± is half of a 95 % interval. fifo, greedy and sagreedy are"
-            " the paper's; wspt, edd and atc are dispatch rules, search is ours. Next"
-            " to each picture is the CSV of its data. All of them: `cgrsp"
-            " papers figures hgsp --out figures/hgsp`."
+            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
+            f" drawn from the distributions of the paper's sets, {runs.instances}"
+            " instances each; the first instance of tasks3 and of tasks4 is"
+            " the paper's own. A printed value is of one instance; `cgrsp"
+            " papers tables hgsp` compares each cell on the paper's"
+            " instances. The number after ± is the half width of a 95 %"
+            " interval. fifo, greedy and sagreedy are the paper's"
+            " schedulers; wspt, edd and atc are dispatching rules, search"
+            " is ours. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures hgsp --out figures/hgsp`."
         ),
     ]
 

@@ -27,7 +27,7 @@ def inserter(instance: Instance) -> Callable[[Ints], Schedule]:
     """Return a function that schedules an order of all tasks.
 
     Each task in turn goes into the earliest gap of the GPU on which it then ends first.
-    The order of arrival gives Greedy.
+    With the order of arrival, the schedule is Greedy's.
     """
     from cgrsp_simpy.base.compiled import rows_of
     from cgrsp_simpy.hgsp import descent  # numba takes a second to load

@@ -67,11 +67,11 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
     "LLM inference: latency against the number of GPUs",
     (6.3, 3.7),
     note=(
-        "70B: Llama 2 70B on H100, steps as measured; its weights, 140 GB, take two"
-        " GPUs.\n"
-        "8B: 8 billion parameters, a replica a GPU, steps by the roofline. FIFO,"
-        " prompts in chunks of 2,048.\n"
-        "Within targets: first token in 2 s and 0.2 s a token after it"
+        "70B: Llama 2 70B on H100, measured steps; its weights, 140"
+        " GB, need two GPUs.\n"
+        "8B: 8 billion parameters, one replica per GPU, steps by the"
+        " roofline. FIFO, prompts in chunks of 2,048.\n"
+        "Within targets: first token in 2 s and 0.2 s per further token"
     ),
     options=lambda runs: " trace=FILE" * isinstance(runs.source, RequestList),
     texts=("model", "source"),
@@ -152,8 +152,10 @@ table2 = FIGURES.add(
     "LLM inference: the printed workload by the authors' loop (Table II)",
     (6.3, 3.2),
     note=(
-        "20 requests on 16 GPUs, two each from start to end, decisions every 0.01 s.\n"
-        "double count: what runs is counted twice, as in the authors' program.\n"
+        "20 requests on 16 GPUs, two per request from start to end,"
+        " decisions every 0.01 s.\n"
+        "double count: running requests are counted twice, as in the"
+        " authors' program.\n"
         "Response: from arrival to completion, printed as waiting"
     ),
     rows=lambda _: table_two(),
@@ -183,8 +185,9 @@ def _(rows: list[Row]) -> str:
     found = {row["figure"]: row["found"] for row in without}
     agree = [row["verdict"] == REPRODUCED for row in where(rows, double_count=True)]
     return (
-        f"{sum(agree)} of {len(agree)} printed figures come out if requests that run"
-        " are counted twice; if they are not, those of WSRPT are"
+        f"{sum(agree)} of {len(agree)} printed figures are reproduced if running"
+        " requests"
+        " are counted twice; otherwise those of WSRPT are"
         f" {found['weighted_response']:g} and {found['mean_response_s']:g} s."
     )
 
@@ -209,9 +212,9 @@ def _intro(_: Runs) -> list[str]:
     return [
         "# The figures of LLM inference, drawn from this package's runs",
         (
-            "A service that batches requests, and Table II of “Heterogeneous GPU"
-            " Scheduling”, Section VI. Next to each picture is the CSV of its"
-            " data: `cgrsp papers figures llm --out figures/llm`."
+            "A service with batches, and Table II of “Heterogeneous GPU"
+            " Scheduling”, Section VI. Next to each picture is the CSV of"
+            " its data: `cgrsp papers figures llm --out figures/llm`."
         ),
     ]
 

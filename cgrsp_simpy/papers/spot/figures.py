@@ -46,17 +46,17 @@ SEED = 1  # of the drawn runs
 
 
 KINDS = {  # label and colour, distinct for the colour-blind and in grey
-    "market": ("spot to be had", "#c7e9c0"),
+    "market": ("spot available", "#c7e9c0"),
     "spot": ("computes on spot", "#41ab5d"),
     "on demand": ("computes on demand", "#08519c"),
     "changeover": ("changeover", "#7f7f7f"),
     "wasted": ("changeover cut short", "#000000"),
 }
 MADE_UP = (
-    f"made-up market of one zone: up {MARKET.up_h:g} h, down {MARKET.down_h:g} h on"
-    " average,\n"
-    "geometric, as long as those of us-east-1f (V100, February 2023) in SkyPilot's"
-    " spot traces"
+    f"generated market of one zone: available for {MARKET.up_h:g} h,"
+    f" unavailable for {MARKET.down_h:g} h on average,\n"
+    "geometric, as long as those of us-east-1f (V100, February"
+    " 2023) in SkyPilot's spot traces"
 )
 
 
@@ -78,8 +78,8 @@ FIGURES = Figures("spot_", Runs)
     "One job, four policies",
     (6.3, 3.8),
     note=(
-        "48 h of computing within 52 h, 12 min of overhead a start; below each name"
-        " its cost,\n"
+        "48 h of computing within 52 h, 12 min of overhead per start;"
+        " below each name its cost,\n"
         f"% of on demand only; one seed; a {MADE_UP}"
     ),
     legend={"columns": 3},
@@ -92,7 +92,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     [zone] = market.zones
     ends = [change.from_s for change in market.changes(0)]
     there = [
-        ("market", None, 0, "spot to be had", max(stretch.from_s, 0.0), to_s)
+        ("market", None, 0, "spot available", max(stretch.from_s, 0.0), to_s)
         for stretch, to_s in zip(zone.stretches, ends)
         if stretch.up
     ]
@@ -260,17 +260,20 @@ def _intro(runs: Runs) -> list[str]:
     return [
         "# Figures of jobs on spot instances, drawn from this package's runs",
         (
-            "After Wu et al., “Can't Be Late: Optimizing Spot Instance Savings under"
-            f" Deadlines” (NSDI 2024): one job of 48 h under a deadline, {runs.seeds}"
-            " seeds. Its traces are not part of this package; the market here is made"
-            f" up: a zone that is up for {MARKET.up_h:g} h and down for"
-            f" {MARKET.down_h:g} h on average, geometric in steps of"
-            f" {MARKET.step_s // 60} min, the mean times of one of those traces."
-            " next-spot, a heuristic, knows the next instance; the optimum, the bound,"
-            " knows all that is to come. expected-cost is ours, and learns the law"
-            " from two weeks before each run. With files of zones: `cgrsp compare spot"
-            " trace=FILE`. Next to each picture is the CSV of its data."
-            " All of them: `cgrsp papers figures spot --out figures/spot`."
+            "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
+            " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
+            f" deadline, {runs.seeds} seeds. The paper's traces are not part of this"
+            " package; the market here is generated: a zone that is"
+            f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
+            " h on average,"
+            f" geometric in steps of {MARKET.step_s // 60} min, the mean times of one"
+            " of those"
+            " traces. next-spot, a heuristic, knows the next instance; the"
+            " optimum, the bound, knows the whole future. expected-cost is"
+            " ours, and estimates the distribution from two weeks before"
+            " each run. With files of zones: `cgrsp compare spot"
+            " trace=FILE`. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures spot --out figures/spot`."
         ),
     ]
 

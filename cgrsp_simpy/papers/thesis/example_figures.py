@@ -181,9 +181,9 @@ def _(rows: Sequence[Row]) -> str:
         for slot in [slots[row["slot"]]]
     ]
     return (
-        f"{', '.join(told)}. On the thesis's days jobs come one at a time and none"
-        " waits while a slot is idle, so that no event has several of both: here the"
-        f" jobs of a surge day (seed {rows[0]['seed']}) come three at a time."
+        f"{', '.join(told)}. On the thesis's days jobs arrive one at a time, so that"
+        " several waiting jobs never meet several idle slots. Here the"
+        f" jobs of a surge day (seed {rows[0]['seed']}) arrive three at a time."
     )
 
 
@@ -327,7 +327,9 @@ def _complexities(rows: Sequence[Row]) -> Handles:
 
 
 @FIGURES.add(
-    "4.1", "Seven jobs on three nodes: FIFO, and SPT+Rescue that saves J6", (6.3, 4.2)
+    "4.1",
+    ("Seven jobs on three nodes: FIFO, and SPT+Rescue, which completes J6 in time"),
+    (6.3, 4.2),
 )
 def seven_jobs(_results: Results | None) -> list[Row]:
     """Simulate the worked example of Section 4.5.9 under both policies."""
@@ -374,7 +376,7 @@ SIGMA = (0.04, 0.11, 0.23)  # in log space, by complexity
 RARE = 0.008  # share of jobs from the whole printed range, for the tails
 MORNING = range(6, 9)  # hours of the printed peak
 PEAK = 3.0  # arrivals in a peak hour over those in another
-GENERATED = "generated data: follows the printed counts, means and range; not measured"
+GENERATED = "generated data with the printed counts, means and range; not measured"
 # bands of the printed clock by multiplier: name and colour, as in the thesis's figure
 BANDS = {
     1.0: ("evening", "#a9cbe8"),
@@ -541,7 +543,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@FIGURES.add("stock", "Stock status met at dispatch, by hour of the run", (6.3, 3.4))
+@FIGURES.add("stock", "Stock status at dispatch, by hour of the run", (6.3, 3.4))
 def stock_over_the_day(
     results: Results, days: Iterable[str] = ("normal", "surge")
 ) -> list[Row]:

@@ -53,11 +53,11 @@ PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
         ("simpy.Environment",),
         "submit, start and finish of each job, by time",
     ),
-    "Job Generator": ((PoissonWorkload,), "jobs with draws of their own"),
-    "DES Core": ((Simulation,), "a job's life; one decision an instant"),
-    "Scheduler": ((Policy, View), "a function of what may be seen"),
-    "Fleet Manager": ((Slot, Market), "who holds a slot; stock and delay"),
-    "Metrics Collector": ((Records, Run), "a row a job; means by class"),
+    "Job Generator": ((PoissonWorkload,), "jobs with their draws"),
+    "DES Core": ((Simulation,), "one process per job; decisions"),
+    "Scheduler": ((Policy, View), "a function of the view"),
+    "Fleet Manager": ((Slot, Market), "usage of the slots; stock and delay"),
+    "Metrics Collector": ((Records, Run), "one row per job; means"),
 }
 MESSAGES = (  # from, to, text
     ("Job Generator", QUEUE, "arrivals"),
@@ -98,7 +98,7 @@ ARCHITECTURE = Figures("figure_")
 
 @ARCHITECTURE.add(
     "5.2",
-    "The four components and the event queue, with the names that carry them out",
+    ("The four components and the event queue, with their names in the code"),
     (6.3, 4.6),
 )
 def architecture(_results: Results | None) -> list[Row]:
@@ -222,10 +222,10 @@ def _intro(_: Results) -> list[str]:
     return [
         "# Figures of the thesis, drawn from this package's runs",
         (
-            "Hollow marks and figures in italics are published values, below our bars"
-            " or as rings around our marks; bars and lines are ours, with their 95 %"
-            " intervals. Each picture has the CSV of what is plotted beside it. All of"
-            " them: `cgrsp papers figures thesis --out figures`."
+            "Hollow marks and numbers in italics are published values;"
+            " bars and lines are ours, with their 95 % intervals. Next to"
+            " each picture is the CSV of its data. All of them: `cgrsp"
+            " papers figures thesis --out figures`."
         ),
     ]
 
@@ -262,7 +262,7 @@ def _results(
                 if fixed <= OF_DAYS.get(other, fixed if each.needs else set())
             ]
             raise InputError(
-                f"figure {id} does not depend on {names}; those that do:"
+                f"figure {id} does not depend on {names}; figures that do:"
                 f" {', '.join(others)}"
             )
     named = None if policies is None else check_policies(policies, day("normal"))

@@ -57,7 +57,7 @@ def compared(rows: Sequence[Row]) -> str:
     agreeing, differing, undecided = (
         where(judged, verdict=verdict) for verdict in (REPRODUCED, DIFFERENT, UNDECIDED)
     )
-    open_ = f", {len(undecided)} are undecided at so few seeds" if undecided else ""
+    open_ = f", {len(undecided)} are undecided with so few seeds" if undecided else ""
     but = f", all but {'; '.join(map(_differing, differing))}" if differing else ""
     return (
         f"{len(agreeing)} of {len(judged)} published values agree with ours within"
@@ -339,7 +339,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
     return [
         marks.published(names),
-        Line2D([], [], label="Pareto front of ours", **marks.FRONT),
+        Line2D([], [], label="our Pareto front", **marks.FRONT),
     ]
 
 
@@ -351,8 +351,8 @@ def _(rows: Sequence[Row]) -> str:
     misses = _beside(rows, MISS, "misses", FEWER, "deadlines than CADR", "%", "points")
     late = _beside(rows, LATE, "is", ("less", "more"), "late than CADR", "min", "min")
     return (
-        f"{compared(rows)} On the Pareto front of ours lie {ours}; on that of the"
-        f" published values {theirs}. Here Adaptive {misses}, and {late}."
+        f"{compared(rows)} Our Pareto front consists of {ours}, that of the published"
+        f" values of {theirs}. Here Adaptive {misses}, and {late}."
     ).lstrip()
 
 
@@ -381,9 +381,7 @@ def _beside(
     one, other, paired = (where(rows, row=name, column=column)[0] for name in names)
     difference, half = float(paired["reproduced"]), float(paired["half_width_95"])
     doubt = (
-        ""
-        if abs(difference) > half
-        else f", which {paired['n']} months cannot tell from chance"
+        "" if abs(difference) > half else f", not significant over {paired['n']} months"
     )
     return (
         f"{verb} {words[difference > 0]} {what}: {float(one['reproduced']):.2f}"
@@ -502,7 +500,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @FIGURES.add(
     "cells",
-    "Every counted cell: published against reproduced",
+    "Every compared cell: published against reproduced",
     (6.3, 5.0),
     needs=COUNTED,
     seen=compared,

@@ -1,7 +1,7 @@
 """The table and the figures of waiting-policies.txt, by formula and by simulation.
 
-The log of Figures 15 to 22 is not available: they use your own log, or generated jobs
-with its printed features and rate, on as many machines.
+The log of Figures 15 to 22 is not available. The figures use your own log, or generated
+jobs with its printed features and rate, on the printed numbers of machines.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
 
 BOTH = "line: formula; marks: simulation with 95 % intervals"
 SIMULATED = "simulation with 95 % intervals"
-BETWEEN = f"{BOTH}\najw-t with longest wait b, between njw and ajw"
+BETWEEN = f"{BOTH}\najw-t with maximum wait b, between njw and ajw"
 OVER = f"{BOTH}\nsww by share of jobs whose wait is over-predicted, and njw"
 UNDER = f"{BOTH}\nsww by share of long waits that are under-predicted, and ajw-t"
 COUNTS, NARROW = range(80, 141), range(80, 121)
@@ -271,7 +271,7 @@ PRINTED = [
 
 @FIGURES.add(
     "table1",
-    "Cost of an hour of work, by utilisation",
+    "Cost per hour of work, by utilisation",
     SIZE,
     note="m5.large, rented on demand or bought for three years",
     stem="waiting_table_1",
@@ -314,7 +314,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 table1.seen = said(
-    "A fixed machine is the cheaper one if it works more than {:.0f} % of the time.",
+    ("A fixed machine is cheaper if it is busy more than {:.0f} % of the time."),
     lambda rows: [
         100 * row["normalized_price"]
         for row in where(rows, option="fixed", utilisation_pct=100)
@@ -365,9 +365,11 @@ declare(
 
 @numbered(
     3,
-    "No jobs wait: price, and use of the last machine",
-    f"{BOTH}; faint: the discount d = {DISCOUNT:g}, at which the last machine still"
-    " pays",
+    "No job waits: price, and utilisation of the last machine",
+    (
+        f"{BOTH}; faint: the discount d = {DISCOUNT:g}, above which the last"
+        " machine reduces the price"
+    ),
     draw=curves(
         "servers",
         PRICED,
@@ -400,8 +402,10 @@ def last_machine(runs: Runs) -> list[Row]:
 
 
 last_machine.seen = said(
-    "Cheapest are s = {1} machines, P = {0:.3f}, where the last one works {2} of the"
-    " time by simulation.",
+    (
+        "The price is lowest with s = {1} machines, P = {0:.3f}; the"
+        " last one is busy {2} of the time (simulation)."
+    ),
     lambda rows: (
         *best(rows, "njw"),
         measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
@@ -409,11 +413,14 @@ last_machine.seen = said(
 )
 declare(
     4,
-    "All jobs wait, threshold: price by longest wait b",
+    "All jobs wait up to a threshold: price by maximum wait b",
     BETWEEN,
     (PRICED,),
     said(
-        "The longer jobs may wait, the fewer machines are best: the least price is {}.",
+        (
+            "The longer jobs may wait, the fewer machines are best. The"
+            " lowest price is {}."
+        ),
         lambda rows: [
             ", ".join(
                 f"{price:.3f} at s = {s} ({name})"
@@ -429,7 +436,7 @@ declare(
 
 declare(
     5,
-    "All jobs wait, threshold: wait by longest wait b",
+    "All jobs wait up to a threshold: wait by maximum wait b",
     BETWEEN,
     (WAITED,),
     said(
@@ -446,7 +453,7 @@ declare(
 )
 declare(
     6,
-    "Short waits wait, and all jobs wait, threshold: wait",
+    "Short waits wait, and all jobs wait up to a threshold: wait",
     BOTH,
     (WAITED,),
     said(
@@ -469,7 +476,7 @@ declare(
 )
 declare(
     7,
-    "Short waits wait: price where waits are over-predicted",
+    "Short waits wait: price if waits are over-predicted",
     OVER,
     (PRICED,),
     said(
@@ -484,7 +491,7 @@ declare(
 )
 declare(
     8,
-    "Short waits wait: wait where waits are over-predicted",
+    "Short waits wait: wait if waits are over-predicted",
     OVER,
     (WAITED,),
     said(
@@ -499,7 +506,7 @@ declare(
 )
 declare(
     9,
-    "Short waits wait: wait where waits are under-predicted",
+    "Short waits wait: wait if waits are under-predicted",
     UNDER,
     (WAITED,),
     said(
@@ -548,8 +555,10 @@ def thresholds(runs: Runs) -> list[Row]:
 
 
 thresholds.seen = said(
-    "With t = 180 s the mean wait is {} s (simulation: {}) in place of {} s, at a price"
-    " {} higher.",
+    (
+        "With t = 180 s the mean wait is {} s (simulation: {}) instead"
+        " of {} s, at a price {} higher."
+    ),
     lambda rows: (
         three_digits(at(rows, "ljw", "wait_s", short_s=180)),
         measured(rows, "ljw", "wait_s", short_s=180),
@@ -597,7 +606,7 @@ declare(
     servers=NARROW,
 )
 COSTS_SAID = said(
-    "At s = 101 a job's wait costs, from the least to the most, in cents: {}.",
+    ("Opportunity costs of a job's wait at s = 101, in ascending order (cents): {}."),
     lambda rows: [ranked(rows, "opportunity_cents", servers=101)],
 )
 declare(
@@ -631,7 +640,7 @@ AS_PRINTED = "compound, Eq. 26 as printed"
 
 @FIGURES.add(
     "errors",
-    "How far the approximate waits are from simulation",
+    "Errors of the approximate waits",
     SIZE,
     note=(
         "Eq. 23 (ljw) and Eq. 26 (compound, its patience rescaled), and as printed,"
@@ -664,11 +673,14 @@ def approximations(runs: Runs) -> list[Row]:
 
 
 approximations.seen = said(
-    "Up to s = 93, where the long jobs alone would keep more machines busy than there"
-    " are, Eq. 26 as printed errs by {} to {} %: there b bounds the wait whatever the"
-    " running times, yet it is multiplied by (CV² + 1)/2 = {:.2f}. With b divided by"
-    " that, it errs by {} to {} %. At s = 101 it errs by {} %, as printed by {} %, Eq."
-    " 23 (ljw) by {} %.",
+    (
+        "Up to s = 93 the load of the long jobs alone exceeds the"
+        " number of machines, and the error of Eq. 26 as printed is {}"
+        " to {} %: b bounds the wait there, but Eq. 26 multiplies it by"
+        " (CV² + 1)/2 = {:.2f}. With b divided by this factor, the"
+        " error is {} to {} %. At s = 101 the errors are {} %"
+        " (rescaled), {} % (as printed) and {} % (Eq. 23, ljw)."
+    ),
     lambda rows: (
         *_ends(rows, AS_PRINTED),
         (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
@@ -794,8 +806,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 BESIDE = {"the jobs": BUSY, "exponential, the same mean": RENTED}
 NEEDS = ("cores", "memory_gb", "jobs_pct")
 features.seen = said(
-    "{:.0f} % of the jobs come within a second of the one before; {:.0f} % run for less"
-    " than 3 min, and bring {} % of the core-hours.",
+    (
+        "{:.0f} % of the jobs arrive within a second of the previous"
+        " one; {:.0f} % run for less than 3 min, and account for {} %"
+        " of the core-hours."
+    ),
     lambda rows: (
         *(
             where(rows, panel=panel)[0]["jobs_pct"]
@@ -838,9 +853,13 @@ def _on_cheapest(
 
 
 POLICIES_SAID = said(
-    "The compound policy is cheapest with {0} machines, P = {1}, at a mean wait of {2}"
-    " h. There njw costs {3} more, sww {4} more, and jobs wait {5} h longer under sww;"
-    " a job's wait costs, from the least to the most, in cents: {6}.",
+    (
+        "The compound policy is cheapest with {0} machines, P = {1},"
+        " at a mean wait of {2} h. With as many machines, njw costs {3}"
+        " more and sww {4} more, and the mean wait under sww is {5} h"
+        " longer. Opportunity costs of a job's wait, in ascending order"
+        " (cents): {6}."
+    ),
     lambda rows: [
         value
         for _, number in [best(rows, "compound", x="machines")]
@@ -891,11 +910,13 @@ FIGURE_18_H, FIGURE_18_MIN = (6, 12, 24, 48), (3, 10, 20, 30)  # b and t
 declare(
     18,
     "The compound policy on the workload, by t and b",
-    "; lines: longest wait b",
+    "; lines: maximum wait b",
     TRIPLE,
     said(
-        "From t = 3 to 30 min the mean wait goes {}; the price, with b = 24 h, from"
-        " {:.3f} to {:.3f}.",
+        (
+            "If t increases from 3 to 30 min, the mean wait goes {}, and"
+            " the price with b = 24 h from {:.3f} to {:.3f}."
+        ),
         lambda rows: (
             ", ".join(
                 f"from {three_digits(at(rows, name, 'wait_h', short_min=3))} to"
@@ -1039,20 +1060,21 @@ def _intro(runs: Runs) -> list[str]:
             " runs"
         ),
         (
-            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and Analyzing Waiting"
-            " Policies for Cloud-Enabled Schedulers”. A price is relative to that of"
-            " renting for every job; an opportunity cost is P w with P in US cents per"
-            " hour of an m5.large; the number after ± is half of a 95 % interval. Next"
-            " to each picture is the CSV of its data. All of them: `cgrsp"
-            " papers figures waiting --out figures/waiting`."
+            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and"
+            " Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A"
+            " price is relative to that of renting for every job; an"
+            " opportunity cost is P w with P in US cents per hour of an"
+            " m5.large; the number after ± is the half width of a 95 %"
+            " interval. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures waiting --out figures/waiting`."
         ),
         (
             f"Figures 15 to 22: {runs.description}. One run each, of"
             f" {runs.source.jobs:,} jobs (Figure 17: {runs.few.jobs:,}), with intervals"
-            " from its batches. All lines share the jobs, so that a difference between"
-            " two is much surer than either: bars are of differences. Figure 17, event"
-            " by event, is of too few days: most of its intervals exceed the"
-            " differences."
+            " from its batches. All policies serve the same jobs, so differences are"
+            " more precise than means; the bars show intervals of differences. Figure"
+            " 17 is simulated event by event, on few days: most of its intervals are"
+            " wider than the differences."
         ),
     ]
 
@@ -1062,7 +1084,7 @@ draw_figures = GALLERY.draw
 
 # ---- the figure of a plan ----
 
-CHOSEN = "chosen, with its 95 % interval on days on which it was not chosen"
+CHOSEN = "chosen plan, with its 95 % interval on days not used to choose it"
 PLANNED = Figure("waiting_plan", "Money against wait", (6.3, 3.2))
 
 
@@ -1098,11 +1120,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax.set(
         xlim=(-0.1, None),
         xlabel="wait that 95 % of the jobs do not exceed, min",
-        ylabel="price of an hour's work",
+        ylabel="price per hour of work",
     )
     return [
         Line2D(
-            [], [], color="0.45", marker="o", ms=3, label="least money (machines owned)"
+            [], [], color="0.45", marker="o", ms=3, label="lowest cost (machines owned)"
         ),
         Line2D([], [], color="#d55e00", marker="D", ls="", label=CHOSEN),
     ]

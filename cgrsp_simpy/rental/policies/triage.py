@@ -102,7 +102,7 @@ class Front:
     offer: int = 0
     usd: float = 0.0
     index: float = 0.0
-    # of the nth row: the row that comes nth
+    # position -> row in this position
     next: int = 0
 
 

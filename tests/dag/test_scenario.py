@@ -114,7 +114,7 @@ WRONG = [
     ({"graph": 7}, r"graph\(=7\) must be a string or of type Graph"),
     ({"graph": "er:n=9,degree=5"}, r"degree\(=5.0\) must be at most 4"),
     ({"platform": 7}, r"platform\(=7\) must be of type Servers or of type Platform"),
-    ({"budget": 7}, r"budget\(=7\) must be of type Budget"),
+    ({"budget": "7"}, r"budget\(='7'\) must be of type Budget"),
     ({"state": "full"}, "unknown state 'full'"),
 ]
 

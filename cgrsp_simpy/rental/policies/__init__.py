@@ -1,5 +1,7 @@
 """Scheduling policies by name: the thesis's, textbook ones and new ones."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from cgrsp_simpy.base.policy import chosen

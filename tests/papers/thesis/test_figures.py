@@ -258,7 +258,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
         (
             "5.2",
             {"seeds": 3},
-            "figure 5.2 does not depend on seeds; those that do: 5.4",
+            "figure 5.2 does not depend on seeds; figures that do: 5.4",
         ),
         (
             "thresholds",
@@ -269,7 +269,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
         (
             "stock",
             {"policies": ["edf"]},
-            "figure stock does not depend on policies; those that do: 5.4",
+            "figure stock does not depend on policies; figures that do: 5.4",
         ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),

@@ -1,7 +1,7 @@
 """One zone or several: a job that may try another zone when its instance is taken waits
 less, and pays less; the second zone brings the most.
 
-The market is made up: each zone is up 1 h and down 3 h on average, independent of the
+The market is generated: each zone is up 1 h and down 3 h on average, independent of the
 others; with files of zones, the first one, two, ... of these: python
 scenarios/how_many_zones.py zone.json ... Behind ± is half of a 95 % interval.
 """

@@ -1,7 +1,7 @@
 """48 hours of computing by a deadline, on spot instances: who waits until it is late
 pays nearly as much as on demand only; who keeps pace pays much less.
 
-Without arguments the market is made up: up 2.3 h and down 1.6 h on average. With files
+Without arguments the market is generated: up 2.3 h and down 1.6 h on average. With files
 of zones, each is a market of its own, and policies learn from its first half: python
 scenarios/spot_deadline.py zone.json ... Behind ± is half of a 95 % interval.
 """
@@ -15,7 +15,7 @@ from cgrsp_simpy.papers.spot.table import deadline_study
 if __name__ == "__main__":
     markets = {
         Path(name).stem: cg.spot.read_traces([name]) for name in sys.argv[1:]
-    } or {"made up": cg.spot.TwoState(up_h=2.3, down_h=1.6)}
+    } or {"generated": cg.spot.TwoState(up_h=2.3, down_h=1.6)}
     policies = ["greedy", "uniform-progress", "expected-cost", "optimum"]
     study = deadline_study(markets, [52.0, 70.0], [0.05, 0.2], policies, range(10))
     print(study)

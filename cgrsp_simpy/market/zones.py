@@ -282,7 +282,7 @@ class TwoState:
 
     def __str__(self) -> str:
         return (
-            f"made-up market, {self.up_h:g} h up and {self.down_h:g} h down on average"
+            f"generated market, {self.up_h:g} h up and {self.down_h:g} h down on average"
         )
 
     zones = 1

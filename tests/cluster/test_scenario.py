@@ -292,7 +292,7 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
         cg.cluster.make_scheduler("fifo"),
     )
     assert (run.summary()["censored"], run.summary()["wait_s"]) == (2, 9)
-    assert "2 jobs had not started when the last one came" in output(
+    assert "2 jobs had not started when the last one arrived" in output(
         capsys, "run", "cluster", f"trace={swf_of_three(tmp_path)!s}", "cluster=1x8"
     )
 

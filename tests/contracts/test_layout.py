@@ -29,7 +29,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/days.py": "theory/test_queues.py",
-    "rental/job.py": "theory/test_queues.py",
     "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
@@ -44,7 +43,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     # figures and rows of a room's runs
     **{
         f"{room}/report.py": f"{room}/test_scenario.py"
-        for room in ("dag", "llm", "spot")
+        for room in ("dag", "hgsp", "llm", "spot")
     },
 }
 

@@ -213,7 +213,7 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
             )
             == 0
         )
-    assert "over 49.8 h, 4.0 an hour, the first 2,777.8 h after time 0;" in caplog.text
+    assert "over 49.8 h, 4.0 per hour, the first 2,777.8 h after time 0;" in caplog.text
 
 
 # ---- parts of a scenario that are none ----

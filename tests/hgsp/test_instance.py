@@ -367,5 +367,5 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
     check_refused(
         lambda: write_instance(unlike, path),
-        r"GPUs of one name\(='slow'\) must be equally fast",
+        r"GPUs with the same name\(='slow'\) must be equally fast",
     )

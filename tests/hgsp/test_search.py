@@ -4,6 +4,7 @@ without.
 
 import json
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -48,11 +49,9 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 
 def test_a_time_budget_is_kept():
-    # it may compile
-    assert (
-        cg.hgsp.solve(cg.hgsp.generate("tasks1", 0), "search", seconds=0.5).plan.seconds
-        < 10
-    )
+    begin_s = time.process_time()
+    cg.hgsp.solve(cg.hgsp.generate("tasks1", 0), "search", seconds=0.5)
+    assert time.process_time() - begin_s < 30  # it may compile
     check_refused(
         lambda: search(instance_of((1, 0, 0, 1, 0))), "moves or a time budget"
     )

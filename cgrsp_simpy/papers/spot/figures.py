@@ -53,10 +53,9 @@ KINDS = {  # label and colour, distinct for the colour-blind and in grey
     "wasted": ("changeover cut short", "#000000"),
 }
 MADE_UP = (
-    f"generated market of one zone: available for {MARKET.up_h:g} h,"
-    f" unavailable for {MARKET.down_h:g} h on average,\n"
-    "geometric, as long as those of us-east-1f (V100, February"
-    " 2023) in SkyPilot's spot traces"
+    f"generated market of one zone: available for {MARKET.up_h:g} h,\n"
+    f"unavailable for {MARKET.down_h:g} h on average, geometric, as long as those of"
+    " us-east-1f\n(V100, February 2023) in SkyPilot's spot traces"
 )
 
 

@@ -35,6 +35,7 @@ from cgrsp_simpy.base.files import large_files
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import progress, visible
 from cgrsp_simpy.cli.parsing import (
+    SCENARIOS,
     Answer,
     Command,
     Parser,
@@ -255,6 +256,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
         meant = nearest(verb, VERBS)
         if verb.startswith("-"):
             meant = "; options follow the verb, as in cgrsp compare hectic --seeds 5"
+        elif verb in SCENARIOS:
+            meant = f"; the scenario follows the verb, as in cgrsp compare {verb}"
         allowed = ", ".join(VERBS)
         raise InputError(f"unknown verb {verb!r}{meant} (allowed: {allowed})")
     args = parser_of(verb).parse_words(words[1:])

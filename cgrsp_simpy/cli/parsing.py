@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from cgrsp_simpy.base.checks import nearest
 from cgrsp_simpy.base.table import Table, csv_text, json_text, visible
+from cgrsp_simpy.rental.workload import DAYS
 
 FORMATS = ("table", "csv", "json", "markdown", "latex")
 
@@ -51,6 +52,7 @@ def formatted(
 
 WIDTH = 80  # columns of the help
 MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")
+SCENARIOS = (*DAYS, "month", "rental", *MODULES)
 
 
 class Command(NamedTuple):
@@ -136,6 +138,10 @@ def _as_word(option: str, words: Sequence[str]) -> str:
     following = words[words.index(option) + 1 :][:1]
     if not value and following and not following[0].startswith("-"):
         value = following[0]
+    if "=" in value:  # several parameters: --terms warm_s=60,retry_s=30
+        return value.replace(",", " ")
+    if value in SCENARIOS:  # --day hectic
+        return value
     return f"{name.replace('-', '_')}={value or 'true'}"
 
 

@@ -25,7 +25,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
 from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
-from cgrsp_simpy.cli.parsing import MODULES
+from cgrsp_simpy.cli.parsing import MODULES, SCENARIOS
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, Reading
 from cgrsp_simpy.market.gpu import read_gpus
@@ -41,7 +41,7 @@ VARIED = ("hgsp", "dag")  # scenarios with a variant behind a colon
 MODULE = "module"
 """The key of a scenario file that names its module; files of rented slots have none."""
 NAMES = (
-    f"{', '.join(DAYS)}, month, rental (with trace=LOG), {', '.join(MODULES)},"
+    f"{', '.join(SCENARIOS).replace('rental', 'rental (with trace=LOG)')},"
     " hgsp:LEVEL, dag:GRAPH, FILE.toml or script.py:function"
 )
 RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FILE.toml"
@@ -185,7 +185,7 @@ def source_of(name: str, words: Words) -> Any:
         return _of_script(name)
     if short.endswith(".toml"):
         return _on_market(from_file(Path(name)), words)
-    names = (*DAYS, "month", "rental", *MODULES, "FILE.toml", "script.py:function")
+    names = (*SCENARIOS, "FILE.toml", "script.py:function")
     is_folder = short not in names and Path(name).is_dir()
     require(not is_folder, "scenario", name, f"a name or a file, not a folder: {NAMES}")
     check_one_of("scenario", short if short in VARIED else name, names)

@@ -116,7 +116,9 @@ REFUSED = {  # a command -> what its one line says
     # parameters as options, and verbs behind scenarios
     "compare --slots 7 hectic": ["parameters are written as NAME=VALUE: slots=7"],
     "compare hectic --seedz 4": ["mean '--seeds'"],
-    "waiting run machines=104": ["unknown verb 'waiting'", "allowed: run, step"],
+    "waiting run machines=104": [
+        "unknown verb 'waiting'; the scenario follows the verb"
+    ],
     "--format json compare hectic": ["options follow the verb"],
 }
 
@@ -165,6 +167,8 @@ def test_every_option_has_a_meaning():
         ("--slots 7", "slots=7"),
         ("--rate-per-s=0.5", "rate_per_s=0.5"),
         ("--free-types --seeds 2", "free_types=true"),
+        ("--terms warm_s=60,retry_s=30", "warm_s=60 retry_s=30"),
+        ("--day surge", "surge"),
     ],
 )
 def test_an_unknown_option_is_shown_as_a_parameter(options, words, capsys):

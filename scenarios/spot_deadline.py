@@ -1,9 +1,9 @@
-"""48 hours of computing by a deadline, on spot instances: who waits until it is late
-pays nearly as much as on demand only; who keeps pace pays much less.
+"""48 hours of computing by a deadline, on spot instances: a policy that waits until it
+is late pays nearly as much as on demand only; one that keeps pace pays much less.
 
-Without arguments the market is generated: up 2.3 h and down 1.6 h on average. With files
-of zones, each is a market of its own, and policies learn from its first half: python
-scenarios/spot_deadline.py zone.json ... Behind ± is half of a 95 % interval.
+Without arguments the market is generated, 2.3 h up and 1.6 h down on average. With
+files of zones, each is a separate market, and policies learn from its first half:
+python scenarios/spot_deadline.py zone.json ... Intervals (±) are of 95 %.
 """
 
 import sys

@@ -281,7 +281,9 @@ class TwoState:
             check_number(name, getattr(self, name), least=self.step_s / HOUR_S)
 
     def __str__(self) -> str:
-        return f"generated market, {self.up_h:g} h up and {self.down_h:g} h down on average"
+        return (
+            f"generated market, {self.up_h:g} h up, {self.down_h:g} h down on average"
+        )
 
     zones = 1
     """Number of zones of a run by default."""

@@ -284,7 +284,7 @@ def utilisation(run):
 
 def whole_queue(order, view):
     """An order by tiers, by its definition: all waiting jobs, each by its own tier."""
-    tiers_of_class = order._at(view)
+    tiers_of_class = order.at(view)
 
     def key(job):
         own = next(tier for tier in tiers_of_class(job) if job.deadline_s < tier[0])

@@ -288,7 +288,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
     if len(differences) < 2:
         return math.nan
     left = differences != 0
-    ranks2 = _doubled_ranks(np.abs(differences[left]), rounding[left])
+    ranks2 = doubled_ranks(np.abs(differences[left]), rounding[left])
     positive2, most2 = int(ranks2[differences[left] > 0].sum()), int(ranks2.sum())
     if len(ranks2) > EXACT_PAIRS:
         z = (positive2 - most2 / 2) / math.sqrt(
@@ -303,7 +303,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
     return min(1.0, 2 * float(chances[: min(positive2, most2 - positive2) + 1].sum()))
 
 
-def _doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
+def doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
     """Return twice each rank, a whole number; values equal up to rounding are ties."""
     order = np.argsort(magnitudes, kind="stable")
     known = magnitudes[order]

@@ -384,7 +384,7 @@ class Resumed(Scenario, state.FromState):
         listed, numbers = self._listed, self._numbers
         if listed is not None:
             duration_s = listed.duration_s.copy()
-            duration_s[: len(self._known)] = self._durations_s(draw.seed)
+            duration_s[: len(self._known)] = self.durations_s(draw.seed)
             yield from self._rows(replace(listed, duration_s=duration_s), numbers)
         if not isinstance(self.source, Jobs) and self.to_come:
             # not the jobs that arrived before the state in a run with this seed
@@ -401,7 +401,7 @@ class Resumed(Scenario, state.FromState):
         columns = [getattr(jobs, name).tolist() for name in self.known]
         return zip(jobs.arrival_s.tolist(), numbers, zip(*columns))
 
-    def _durations_s(self, seed: int) -> list[float]:
+    def durations_s(self, seed: int) -> list[float]:
         """Return drawn run times of the state's jobs, given how long they have run."""
         durations_s = []
         for entry in self._known:

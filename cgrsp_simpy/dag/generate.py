@@ -68,7 +68,7 @@ def erdos_renyi(
     work, of_work = np.zeros(nodes), stream(seed, "dag work")
     while (low := np.flatnonzero(work < LEAST_S)).size:
         work[low] = of_work.normal(law[0], law[1], len(low))
-    label, edges = _drawn_edges(nodes, degree, stream(seed, "dag edges"))
+    label, edges = random_edges(nodes, degree, stream(seed, "dag edges"))
     return Graph(
         work_tflop=work,
         memory_mb=stream(seed, "dag memory").integers(500, 4000, nodes, endpoint=True),
@@ -99,7 +99,7 @@ def star(
     )
 
 
-def _drawn_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
+def random_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints, Ints]:
     """Draw a random order of the nodes, and edges along that order, shape (edges, 2).
 
     The number of edges is drawn first, then the pairs: distributed as pair by pair.

@@ -131,7 +131,7 @@ def sample(resumed: Any, policy: Any, seed: int, engine: str = "simpy") -> Sampl
     columns, ends_s = ours.dtype.names, ours["finish_s"]
     waited = np.isin(ours["job"], [job.id for job in state.waiting])
     waits_s = (ours["dispatch_s"] - ours["submit_s"])[waited]
-    empty_s = _empty_s(jobs["submit_s"], jobs["dispatch_s"], now_s)
+    empty_s = queue_empty_s(jobs["submit_s"], jobs["dispatch_s"], now_s)
     late = ends_s > ours["deadline_s"] if "deadline_s" in columns else None
     figures = {
         "wait_min": float(waits_s.mean()) / 60 if len(waits_s) else math.nan,
@@ -153,7 +153,7 @@ def _stop(live: Any, state: State) -> Process:
     live.stop_arrivals = True
 
 
-def _empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
+def queue_empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
     """Return the first time from now on at which no job waits, in seconds."""
     times_s = np.concatenate([[now_s], np.sort(dispatch_s[dispatch_s >= now_s])])
     came = np.searchsorted(np.sort(submit_s), times_s, side="right")

@@ -184,7 +184,7 @@ def test_no_job_starts_on_a_closed_node_before_it_opens():
     assert {node for job in (8, 9) for node, _ in run.parts()[job]} == {1}
     state = run.state(950.0)
     assert state.closed == (ClosedNode(0, 1e5),)
-    assert run.jobs["finish_s"][0] == 400 + model._durations_s(0)[0]
+    assert run.jobs["finish_s"][0] == 400 + model.durations_s(0)[0]
 
 
 def test_a_scheduler_that_would_reserve_closed_nodes_is_refused():

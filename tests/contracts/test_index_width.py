@@ -82,7 +82,7 @@ def test_counts_and_repeats_use_indexes_of_the_platforms_width(name, monkeypatch
 
 def test_edges_of_large_graphs_do_not_overflow(monkeypatch):
     def edges():
-        return graphs._drawn_edges(100_000, 0.001, np.random.default_rng(1))
+        return graphs.random_edges(100_000, 0.001, np.random.default_rng(1))
 
     arange, wide = np.arange, edges()[1]
 
@@ -100,5 +100,5 @@ def test_sums_of_ranks_do_not_overflow(monkeypatch):
         return empty(shape, np.int32 if dtype is int else dtype)
 
     monkeypatch.setattr(np, "empty", narrow)
-    ranks2 = statistics._doubled_ranks(np.arange(3.0), np.zeros(3))
+    ranks2 = statistics.doubled_ranks(np.arange(3.0), np.zeros(3))
     assert ranks2.tolist() == [2, 4, 6] and ranks2.dtype == np.int64

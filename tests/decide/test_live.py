@@ -13,7 +13,7 @@ from support import process
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.live import PARTS, _empty_s, forecast, next_dispatches
+from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches, queue_empty_s
 
 DAY = cg.day("hectic")
 
@@ -274,7 +274,7 @@ def test_forecasts_are_calibrated(states):
 
 def empty_s_of(run, state):
     """The first time from a state on at which no job of a run waits."""
-    return _empty_s(run.jobs["submit_s"], run.jobs["dispatch_s"], state.now_s)
+    return queue_empty_s(run.jobs["submit_s"], run.jobs["dispatch_s"], state.now_s)
 
 
 def test_alternatives_are_paired():

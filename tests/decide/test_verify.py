@@ -1,5 +1,6 @@
 """Results directories that are checked by running a sample of their tasks again."""
 
+import hashlib
 import json
 import os
 import shlex
@@ -31,11 +32,10 @@ def altered(folder, number):
     path = folder / "chunks" / f"{number:06}.json"
     found = json.loads(path.read_text())
     found["outcomes"][0][0][4] += 1e-9
-    there = store.Store.__new__(store.Store)
-    there._study = store.digest(
-        json.dumps(json.loads((folder / "configuration.json").read_text())).encode()
-    )
-    found["sha256"] = there._sum(number, found["outcomes"])
+    configuration = json.loads((folder / "configuration.json").read_text())
+    study = store.digest(json.dumps(configuration).encode())
+    summed = json.dumps([study, number, found["outcomes"]])
+    found["sha256"] = hashlib.sha256(summed.encode()).hexdigest()
     path.write_text(json.dumps(found))
 
 

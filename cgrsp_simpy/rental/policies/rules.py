@@ -121,7 +121,7 @@ class Rule:
         names: dict[str, Any] = {"function": self.function, **self.parameters}
         names["mean_fastest_s"] = mean_fastest_s
         exec(self._code, names)  # safe: names of the tables above or of the function
-        self._at: Callable[..., Any] = names["at"]
+        self.at: Callable[..., Any] = names["at"]
 
     def with_parameters(self, **parameters: Any) -> Self:
         """Return the rule with other values of its parameters."""
@@ -138,7 +138,7 @@ class Rule:
 
     def __call__(self, view: View) -> Any:
         """Return the rule's result on a view."""
-        return self._at(view)
+        return self.at(view)
 
 
 class Tiers(Rule):
@@ -174,7 +174,7 @@ class Tiers(Rule):
 
     def key(self, view: View) -> OrderKey:
         """Return the function from a job to its Front."""
-        tiers_of_class = self._at(view)
+        tiers_of_class = self.at(view)
 
         def key(job: Job) -> Front:
             due_s, tiers = job.deadline_s, tiers_of_class(job)
@@ -185,7 +185,7 @@ class Tiers(Rule):
 
     def fronts(self, view: View, most: int) -> list[Front]:
         """Return the first jobs of each tier of each class, up to `most`, unsorted."""
-        tiers_of_class, fronts = self._at(view), list[Front]()
+        tiers_of_class, fronts = self.at(view), list[Front]()
         for members in view.classes:
             jobs, deadlines_s, first = members.jobs, members.deadlines_s, 0
             if not jobs:
@@ -239,7 +239,7 @@ class Index(Rule):
         if view.waiting <= 1:
             yield from view.first(1)
             return
-        index = self._at(view)
+        index = self.at(view)
         fronts = [
             (
                 -index(members.jobs[0]),
@@ -261,7 +261,7 @@ class Index(Rule):
 
     def ranked(self, view: View, most: int) -> list[tuple[Job, str]]:
         """Return the first waiting jobs, each with its index."""
-        index = self._at(view)
+        index = self.at(view)
         keys = ((-index(job), job.deadline_s, job.id, job) for job in view.queue)
         return [
             (job, f"index {-least:.2g}") for least, _, _, job in nsmallest(most, keys)
@@ -301,7 +301,7 @@ class Score(Rule):
     def __call__(  # type: ignore[override]
         self, view: View, job: Job, offers: Sequence[SlotView]
     ) -> SlotView:
-        best: SlotView = self._at(view, job, offers)
+        best: SlotView = self.at(view, job, offers)
         return best
 
     def said(self, view: View, job: Job, offer: SlotView) -> str:

@@ -27,7 +27,7 @@ def test_both_are_drawn_with_an_index(folder):
     index = (folder / "README.md").read_text(encoding="utf-8")
     row = "| wsrpt | yes | weighted_response | reproduced | 108.040 | 108.040 |"
     assert row in index
-    assert "6 of 6 printed figures come out" in index
+    assert "6 of 6 printed figures are reproduced" in index
     assert "those of WSRPT are 102 and 1.5 s" in index
     for row, own in zip(rows_of(folder / "llm_table2.csv"), table_two(), strict=True):
         assert row == {name: str(value) for name, value in own.items()}

@@ -62,8 +62,11 @@ def rows_of(path):
 def test_all_figures_are_drawn_from_existing_runs_with_an_index(
     runs, tmp_path, monkeypatch
 ):
-    # no study is simulated again
-    monkeypatch.setattr("cgrsp_simpy.studies.replicate.as_they_come", None)
+    def nothing_to_do(carry_out, tasks, executor):
+        assert not tasks  # no study is simulated again
+        return iter(())
+
+    monkeypatch.setattr("cgrsp_simpy.studies.replicate.as_they_come", nothing_to_do)
     before = set(plt.get_fignums())
     paths = draw_figures(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before

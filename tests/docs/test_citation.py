@@ -1,6 +1,7 @@
 """CITATION.cff names who wrote what, and the README cites it."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ PAPERS = {  # of each text: its title, and the names that it, or its publisher, 
     ],
     "Can't Be Late": ["Wu", "Chiang", "Mao", "Yang", "Friedman", "Shenker", "Stoica"],
 }
+
+
+def test_versions_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"\nversion: {project['version']}\n" in CITATION
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## [{project['version']}] - " in changes
 
 
 def families(reference):

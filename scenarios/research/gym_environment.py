@@ -6,9 +6,9 @@ trains an agent on it.
 """
 
 import math
+import sys
 from itertools import product
 
-import gymnasium
 import numpy as np
 
 import cgrsp_simpy as cg
@@ -16,6 +16,11 @@ from cgrsp_simpy.decide.recommend import COST, Prices
 from cgrsp_simpy.rental.view import SlotView
 from cgrsp_simpy.rental.workload import widths
 from cgrsp_simpy.studies.subject import subject_of
+
+try:
+    import gymnasium
+except ImportError:
+    sys.exit('Gymnasium is missing: pip install ".[rl]" in a clone')
 
 LOOK_S = 60.0  # between decisions during a hold
 MOST_HELD = 1440  # consecutive holds, a day at LOOK_S; then a hold is not allowed

@@ -9,16 +9,22 @@ the extra search (pymoo). For other ranges, figures or policies change the const
 `compared`.
 """
 
+import sys
+
 import numpy as np
-from pymoo.algorithms.moo.nsga2 import NSGA2
-from pymoo.core.problem import Problem
-from pymoo.operators.crossover.sbx import SBX
-from pymoo.operators.mutation.pm import PM
-from pymoo.operators.repair.rounding import RoundingRepair
-from pymoo.operators.sampling.rnd import IntegerRandomSampling
-from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
 import cgrsp_simpy as cg
+
+try:
+    from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.core.problem import Problem
+    from pymoo.operators.crossover.sbx import SBX
+    from pymoo.operators.mutation.pm import PM
+    from pymoo.operators.repair.rounding import RoundingRepair
+    from pymoo.operators.sampling.rnd import IntegerRandomSampling
+    from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
+except ImportError:
+    sys.exit('pymoo is missing: pip install ".[search]" in a clone')
 
 FIGURES = "wait_min", "miss_pct", "cost_usd"  # all to be minimised
 RANGES = (5, 8), (0, 4)  # slots, reserve

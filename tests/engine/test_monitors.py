@@ -231,29 +231,6 @@ def at(env, time, action):
     env.process(process())
 
 
-def test_a_wait_that_ends_after_the_warm_up_counts_in_full_and_its_queue_in_part():
-    env = simpy.Environment()
-    desk = cg.Resource(env, name="desk")
-    one_user(env, desk, 0, 10)
-    one_user(env, desk, 4, 5)  # waits from 4 to 10, uses from 10 to 15
-    cg.warm_up(env, 8)
-    env.run(20)
-    figures = desk.figures()
-    assert figures["wait"] == 6
-    assert figures["queue"] == pytest.approx(2 / 12)
-    assert figures["utilisation_pct"] == pytest.approx(100 * 7 / 12)
-
-
-def test_use_counts_against_open_capacity():
-    env = simpy.Environment()
-    desk = cg.Resource(env, 2, name="desk")
-    one_user(env, desk, 0, 10)
-    cg.schedule(env, desk, [(0, 2), (5, 0), (15, 1)])
-    env.run(20)
-    # open: 2 to 5, the one that finishes to 10, 1 from 15 on
-    assert desk.figures()["utilisation_pct"] == pytest.approx(100 * 10 / (10 + 5 + 5))
-
-
 @pytest.mark.parametrize(
     ("calendar", "period", "capacities"),
     [

@@ -40,8 +40,8 @@ CASES = {
         {"slots": [2, 3]},
     ),
     "waiting": lambda: Case(
-        cg.waiting.Scenario(cg.waiting.ExponentialJobs(400, 0.02, 500.0), machines=8),
-        "waiting jobs=400 rate_per_s=0.02 service_s=500 machines=8",
+        cg.waiting.Scenario(cg.waiting.ExponentialJobs(150, 0.02, 500.0), machines=8),
+        "waiting jobs=150 rate_per_s=0.02 service_s=500 machines=8",
         ("ajw-t", "njw"),
         "sww:wait_s=60",
         "def oldest(view):\n"

@@ -119,10 +119,10 @@ def test_a_shop_without_illness_is_the_shop_and_the_ill_are_granted_nobody():
 
 def test_with_ample_licences_a_day_is_the_plain_day():
     kind = import_module("licences").Licensed
-    ample = cg.day("hectic", kind=kind, licences=10_000)
+    ample = cg.day("hectic", jobs=200, kind=kind, licences=10_000)
     for policy in ("fifo", "cadr"):
         one = cg.simulate(ample, policy, 3)
-        other = cg.simulate(cg.day("hectic"), policy, 3)
+        other = cg.simulate(cg.day("hectic", jobs=200), policy, 3)
         assert one.jobs.tolist() == other.jobs.tolist()
 
 

@@ -95,7 +95,7 @@ def history(library, kind, seed):
 
 @pytest.mark.parametrize("kind", KINDS + STOCKS)
 @pytest.mark.parametrize(
-    "seeds", [range(12), pytest.param(range(1000), marks=pytest.mark.slow)], ids=len
+    "seeds", [range(5), pytest.param(range(1000), marks=pytest.mark.slow)], ids=len
 )
 def test_events_have_the_order_of_simpy(kind, seeds):
     differing = [s for s in seeds if history(simpy, kind, s) != history(cg, kind, s)]

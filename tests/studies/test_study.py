@@ -25,7 +25,7 @@ SCENARIOS = {
     "waiting": lambda: cg.waiting.Scenario(
         cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8
     ),
-    "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
+    "hgsp": lambda: cg.hgsp.Scenario(cg.hgsp.Level(9, "small", 3.0, (1.0, 2.0))),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(20)),
     "cluster": lambda: cg.cluster.Scenario(
         cg.cluster.Offered(jobs=9, warm_up=0, after=0)
@@ -250,7 +250,7 @@ def test_names_that_are_there_are_looked_up_as_ever(tried):
 @pytest.fixture(scope="module")
 def study():
     return cg.compare(
-        cg.day("hectic", jobs=300), ["fifo", "spt", "edf", "rh"], range(12)
+        cg.day("hectic", 2, jobs=120), ["fifo", "spt", "edf", "rh"], range(12)
     )
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from engine.bench import Shop, eager_watchdog, waits
-from support import check_refused, csv_rows
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -72,49 +72,13 @@ def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
     assert len(run.jobs) == model.jobs
     assert set(run.summary()) <= set(subject_of(model).report.metrics)
     assert run.claims["to_s"].max() <= run.jobs["finish_s"].max()
-    run.to_csv(tmp_path / "run.csv")
-    text = (tmp_path / "run.csv").read_text(encoding="utf-8")
-    rows = csv_rows(text)
-    assert [int(row["job"]) for row in rows] == run.jobs["job"].tolist()
+    assert [row["job"] for row in run.rows()] == run.jobs["job"].tolist()
     steps = list(cg.step_through(model, policies[0], 1))
     assert sum(step.event.kind == "start" for step in steps) >= model.jobs
     swept = cg.sweep(model, grid, policies[:1], range(2))
     assert [list(point.values()) for point in swept.points] == [
         [v] for v in next(iter(grid.values()))
     ]
-    assert cg.plots.gantt(run, until_s=run.jobs["finish_s"].max() / 2).get_xlabel()
-
-
-@every_model
-def test_a_row_for_each_value_of_a_column(made, grid):
-    run = cg.simulate(made(), subject_of(made()).default_policies()[0])
-    column = (
-        "urgent"
-        if made is ward
-        else "deadline_class"
-        if made is licensed
-        else "resources"
-    )
-    rows = run.by(column)
-    assert sum(row["jobs"] for row in rows) == len(run.jobs)
-    assert len({row[column] for row in rows}) == len(rows)
-
-
-def test_a_shop_without_illness_is_the_shop_and_the_ill_are_granted_nobody():
-    well = import_module("breakdowns").FrailShop(jobs=300, well_s=1e12)
-    for name in ("first", "shortest"):
-        one, other = cg.simulate(well, name, 2), cg.simulate(repairs(300), name, 2)
-        assert one.jobs.tolist() == other.jobs.tolist()
-    told = []
-    cg.simulate(frail(), "first", 2, listener=told.append)
-    ill, starts = set(), 0
-    for event in told:
-        if event.kind in ("down", "up"):
-            (ill.add if event.kind == "down" else ill.discard)(event.detail)
-        elif event.kind == "start":
-            starts += 1
-            assert f"mechanic {event.slots[0]}" not in ill
-    assert starts > 200  # some were broken off
 
 
 def test_with_ample_licences_a_day_is_the_plain_day():

@@ -108,19 +108,22 @@ class Shifts(cg.Model):
                 yield run.timeout(20.0)
 
 
-def test_work_in_hand_is_finished_and_counts_as_open():
-    run = cg.simulate(Shifts(), "first")
-    # teller 0 works 0 to 20 (closed from 15), teller 1 from 10 to 30, one 100 to 120
-    assert run.closed_s == (80.0, 0.0)
-    assert run.held_s == (20.0 + 20.0, 20.0)
-    assert run.summary()["utilisation_pct"] == pytest.approx(100 * 60 / (240 - 80))
-    assert run.jobs["finish_s"].tolist() == [20, 30, 120]
-
-
-def test_by_default_a_resource_that_is_down_interrupts():
-    run = cg.simulate(Shifts(interrupt=True), "first")
-    assert run.jobs["finish_s"].tolist() == [15, 30, 120]
-    assert run.closed_s == (85.0, 0.0)
+@pytest.mark.parametrize(
+    ("interrupt", "finish_s", "closed_s", "busy_s"),
+    [
+        # teller 0 works from 0 to 20, closed from 15; teller 1 from 10 to 30
+        (False, [20, 30, 120], 80, 60),
+        (True, [15, 30, 120], 85, 55),
+    ],
+)
+def test_a_closed_resource_finishes_its_work_or_interrupts_it(
+    interrupt, finish_s, closed_s, busy_s
+):
+    run = cg.simulate(Shifts(interrupt), "first")
+    assert run.jobs["finish_s"].tolist() == finish_s
+    assert (run.closed_s, sum(run.held_s)) == ((closed_s, 0.0), busy_s)
+    used_pct = 100 * busy_s / (240 - closed_s)
+    assert run.summary()["utilisation_pct"] == pytest.approx(used_pct)
 
 
 @dataclass(frozen=True)

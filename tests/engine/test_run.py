@@ -306,7 +306,13 @@ def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
     assert run.jobs["start_s"].tolist() == starts_s
 
 
-def test_after_many_fractions_the_whole_pool_is_free():
+def closes_for_a_while(run):
+    yield run.timeout(100.0)
+    with run.down(run.resources[0], interrupt=False):
+        yield run.timeout(5.0)
+
+
+def test_after_many_fractions_and_a_downtime_the_whole_pool_is_free():
     amounts, rooms = [0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], []
 
     def policy(view):
@@ -314,7 +320,8 @@ def test_after_many_fractions_the_whole_pool_is_free():
         return cg.first_come(view)
 
     needs = [*np.random.default_rng(1).choice(amounts, 200).tolist(), 1.0]
-    simulation = Simulation(shared(needs, 1, gap_s=3.0), policy)
+    model = shared(needs, 1, gap_s=3.0, beside=[closes_for_a_while])
+    simulation = Simulation(model, policy)
     run = simulation.finish()
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
@@ -325,21 +332,6 @@ def test_whole_amounts_of_a_large_pool_are_exact():
     gpu = 80 * 2**30  # bytes
     run = cg.simulate(shared([gpu - 1, 1, 1], gpu), "first")
     assert run.jobs["start_s"].tolist() == [0, 0, 10]
-
-
-def test_a_pool_that_was_down_is_whole_again():
-    def fault(run):
-        yield run.timeout(11.0)
-        with run.down(run.resources[0]):
-            yield run.timeout(5.0)
-
-    def resumes(run, job):
-        yield from run.resumed(job, 10.0)
-
-    model = shared([0.7, 0.2, 0.1], 1, 2.0, resumes, beside=[fault])
-    simulation = Simulation(model, cg.first_come)
-    simulation.finish()
-    assert simulation.free == [1]
 
 
 # ---- columns of jobs ----

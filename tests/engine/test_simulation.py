@@ -516,28 +516,6 @@ def test_without_records_the_summary_is_the_same(policy):
     )
 
 
-class Turns:
-    """A policy with memory: slots in turn, whichever is idle."""
-
-    def __init__(self):
-        self.turn = 0
-
-    def __call__(self, view):
-        """One job to the next slot in turn."""
-        self.turn += 1
-        return [(view.queue[0], view.idle[self.turn % len(view.idle)])]
-
-
-def test_a_policy_with_memory_is_fresh_for_every_run():
-    policy = Turns()
-    model = scenario(jobs(*range(0, 105, 7)), (A, B, A))
-    first = cg.simulate(model, policy)
-    assert policy.turn == 0
-    assert np.array_equal(first.jobs, cg.simulate(model, policy).jobs)
-    rows = cg.compare(model, [policy], seeds=[0, 1]).rows
-    assert rows[0]["wait_min"] == rows[1]["wait_min"] == first.summary()["wait_min"]
-
-
 def test_a_run_of_no_jobs_has_no_means():
     run = subject_of(cg.day("quiet")).run("fifo", drawn=[])
     assert len(run.jobs) == 0

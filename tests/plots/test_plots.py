@@ -747,14 +747,6 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
 
 
 @pytest.mark.slow
-def test_a_hundred_slots_are_not_all_named(ax):
-    plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
-    assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
-        str(slot) for slot in range(0, 100, 4)
-    ]
-
-
-@pytest.mark.slow
 def test_numbers_of_jobs_are_shown_where_they_fit(ax):
     run = cg.simulate(cg.day("quiet", jobs=50), "fifo")
     assert drawn(plots.gantt(three_jobs())) == ["J0", "J1", "J2"]

@@ -17,7 +17,6 @@ from support import CGRSP, check_refused, seen_on_a_terminal
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.studies import replicate
 
 NAN, INF = float("nan"), float("inf")
 
@@ -84,24 +83,6 @@ def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
         main("compare quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
     )
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_precision_resumes(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(replicate, "TASK_S", 0.01)
-    study = partial(
-        cg.compare, busy, ["fifo", "spt"], range(3), out=tmp_path, precision=0.1
-    )
-    first = study()
-    chunks, done = sorted((tmp_path / "chunks").iterdir()), len(runs)
-    assert done == 2 * len(first.seeds)
-    assert len(chunks) > 4
-    for path in chunks[len(chunks) // 2 :]:  # as if it had been interrupted
-        path.unlink()
-    again = study()
-    assert done < len(runs) < 2 * done
-    assert same(again.rows, first.rows)
-    study()
-    assert sorted((tmp_path / "chunks").iterdir()) == chunks
 
 
 @pytest.mark.quick_cases(1)

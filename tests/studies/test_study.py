@@ -4,7 +4,6 @@ its sentences on differences.
 
 import json
 import math
-import pickle
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from studies.runs import busy, never, normal, quiet, unlucky
 from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.table import Table, figure_text
+from cgrsp_simpy.base.table import figure_text
 from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
@@ -147,23 +146,6 @@ def test_a_study_is_one_line_and_in_a_notebook_the_tables_that_it_prints(study, 
     assert str(study) == "\n\n".join(table.text() for table in study.tables)
 
 
-def test_what_a_user_calls_his_things_is_escaped():
-    def broken(view):
-        raise RuntimeError("<b>no & no</b>")
-
-    study = cg.compare(
-        cg.day("quiet"), ["fifo", lambda view: zip(view.queue, view.idle)], [0, 1]
-    )
-    assert "&lt;lambda&gt;" in study._repr_html_()
-    assert cells(study._repr_html_())[0][2][0] == "<lambda>"
-    html = cg.compare(cg.day("quiet"), ["fifo", broken], [0])._repr_html_()
-    assert "&lt;b&gt;no &amp; no&lt;/b&gt;" in html
-    assert "<b>" not in html
-    table = Table("a < b", [["x"], ["<y>"]], "c & d").html()
-    assert cells(table) == [[["x"], ["<y>"]]]
-    assert "a &lt; b" in table and "c &amp; d" in table
-
-
 NOTEBOOK = """
 import sys, types
 for name in ("ipykernel", "ipykernel.zmqshell", "IPython"):
@@ -233,15 +215,6 @@ def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
     point, words = study.at(slots=1), ["did you mean 'wait_min'"]
     check_refused(lambda: point.values("fifo", "wait_mins"), words)
     check_refused(lambda: cg.plots.sweep_lines(study, "wait_mins"), words)
-
-
-def test_names_that_are_there_are_looked_up_as_ever(tried):
-    means = pickle.loads(pickle.dumps(tried.means()))
-    assert repr(means) == repr(tried.means())
-    assert isinstance(means, dict)
-    assert means["fifo"].get("nothing") is None
-    assert "nothing" not in means["fifo"]
-    check_refused(lambda: means["fifo"]["nothing"], ["unknown figure"])
 
 
 # ---- sentences on the differences ----

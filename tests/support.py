@@ -20,6 +20,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
@@ -100,6 +101,17 @@ def canvas_of(figure, rows):
     figure.draw(canvas, rows)
     canvas.canvas.draw()
     return canvas
+
+
+def named_colours(axes):
+    """Yield name and colour of each labelled line, and of each bar with a name."""
+    for ax in axes:
+        for line in ax.lines:
+            yield line.get_label(), to_hex(line.get_color())
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        if len(names) == len(ax.patches):
+            fillings = (to_hex(patch.get_facecolor()) for patch in ax.patches)
+            yield from zip(names, fillings)
 
 
 def figures_of(text):

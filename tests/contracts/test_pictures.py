@@ -311,23 +311,6 @@ def test_the_decision_is_one_of_a_simulated_day(decision):
             assert bool(run.jobs[row["id"]]["tight"]) == (row["state"] == "tight")
 
 
-def test_scenes_are_the_days_jobs_three_at_a_time():
-    day, scenes = cg.day("surge"), data.scenes(2)
-    usual = [job for job, _ in day.workload.generate(2, day.service)]
-    for first in range(0, len(usual), 3):
-        group, own = usual[first : first + 3], scenes.workload.listed[first : first + 3]
-        assert {job.submit_s for job in own} == {group[-1].submit_s}
-        for job, before in zip(own, group, strict=True):
-            assert (job.id, job.complexity, job.tight) == (
-                before.id,
-                before.complexity,
-                before.tight,
-            )
-            assert job.deadline_s - job.submit_s == pytest.approx(
-                before.deadline_s - before.submit_s
-            )
-
-
 def front_rows(differences, halves):
     """Rows of two policies and their paired differences, as in figure_5_8.csv."""
     return [

@@ -308,19 +308,14 @@ def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
     assert figures_of(env)["late"] == 1
 
 
-@pytest.mark.parametrize("kind", ["Resource", "Store", "Monitor"])
-def test_what_is_created_after_the_window_is_not_measured(kind):
+def test_what_is_created_after_the_window_is_not_measured():
     env = simpy.Environment()
     cg.warm_up(env, 5, end=10)
     env.timeout(20)
     env.run(12)
-    thing = getattr(cg, kind)(env, name="late")
-    if kind == "Resource":
-        one_user(env, thing, 0, 3)
-    elif kind == "Store":
-        thing.put(1)
-    else:
-        thing.tally(1)
+    one_user(env, cg.Resource(env), 0, 3)
+    cg.Store(env).put(1)
+    cg.Monitor(env).tally(1)
     env.run()
     assert all(math.isnan(value) for value in figures_of(env).values())
 

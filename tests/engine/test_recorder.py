@@ -302,15 +302,18 @@ def test_interrupts_conditions_and_ends_are_named():
 
     env.process(chief(env.process(user(1))))
     env.run()
-    events = [step.event[3:] for step in env.steps[1:]]
     worker = "user 1 (priority=1)"
-    condition = "any of (request of desk, priority 1, granted; timeout 9)"
-    assert (condition, (worker,)) in events
-    assert ("interrupt", (worker,)) in events  # by preemption
-    assert ("interrupt: late", (worker,)) in events
-    assert ("event: over", (worker,)) in events
-    assert ("end of user 2 (priority=0)", ("chief 1",)) in events
-    assert ("timeout 9", ()) in events  # nobody waits for it any longer
+    assert (
+        {
+            ("any of (request of desk, priority 1, granted; timeout 9)", (worker,)),
+            ("interrupt", (worker,)),  # by preemption
+            ("interrupt: late", (worker,)),
+            ("event: over", (worker,)),
+            ("end of user 2 (priority=0)", ("chief 1",)),
+            ("timeout 9", ()),  # nobody waits for it any longer
+        }
+        <= {step.event[3:] for step in env.steps[1:]}
+    )
     waits = {process.waits_for for step in env.steps for process in step.processes}
     assert f"all of (end of {worker}; timeout 1)" in waits
 
@@ -338,20 +341,31 @@ def test_containers_and_stores(kind):
     env.process(supply(shop))
     with pytest.raises(AssertionError):  # the error of a process is recorded, too
         env.run()
-    tank = "tank" if kind is simpy else "fuel"
+    tank, shelf = ("tank", "shelf") if kind is simpy else ("fuel", "store2")
     first = env.steps[1].resources
     assert first[0] == (tank, "level 1 of 10", (), ("driver 1 (get 4)",))
-    served = next(
-        step for step in env.steps if step.resources[0].state == "level 3 of 10"
-    )
-    assert served.event.event == f"put 6 into {tank}"
-    assert served.future[0][3:] == (f"get 4 from {tank}", ("driver 1",))
-    shelf = "shelf" if kind is simpy else "store2"
-    states = {item.state for step in env.steps for item in step.resources[1:]}
-    assert states == {"0 stored", "1 stored: key"}
-    assert f"put key into {shelf}" in [step.event.event for step in env.steps[1:]]
-    assert env.steps[-2].event.event == f"get from {shelf}"
-    assert env.steps[-1].event.event == "end of driver 1"
+    assert [step.event.event for step in env.steps[1:]] == [
+        "start",
+        "start",
+        "timeout 1",
+        f"put 6 into {tank}",
+        f"get 4 from {tank}",
+        f"put key into {shelf}",
+        "end of supply 1",
+        "timeout 1",
+        f"get from {shelf}",
+        "end of driver 1",
+    ]
+    states = [item.state for step in env.steps for item in step.resources]
+    assert list(dict.fromkeys(states)) == [
+        *(
+            "level 1 of 10",
+            "0 stored",
+            "level 7 of 10",
+            "level 3 of 10",
+            "1 stored: key",
+        )
+    ]
 
 
 def recorded(scenario):

@@ -231,11 +231,6 @@ def test_runs_of_one_policy_are_told_apart(ax):
     assert len({line.get_color() for line in ax.lines}) == 3
 
 
-def area(corners):
-    x, y = corners.T
-    return abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
-
-
 def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
     listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
     run = cg.simulate(

@@ -240,19 +240,11 @@ def test_the_tests_are_those_of_the_values(study):
             ours, first = study.values(policy, figure), study.values("fifo", figure)
             if np.array_equal(ours, first):
                 continue
-            t = stats.ttest_rel(ours, first)
-            low, high = t.confidence_interval()
-            d = cg.statistics.cohens_d(ours, first)
-            paired = cg.statistics.cohens_d_paired(ours, first)
-            expected = [t.statistic, t.pvalue, low, high, d, paired]
-            names = ("t", "p", "d", "d_paired")
-            t_value, p, *sizes = (value[name] for name in names)
-            found = [t_value, p, *value["ci95"], *sizes]
-            assert found == pytest.approx(expected, rel=1e-9)
-            assert (
-                value["wilcoxon_p"] == cg.statistics.paired_test(ours, first).wilcoxon_p
-            )
-            assert (value["n"], "note" in value) == (12, False)
+            test = cg.statistics.paired_test(ours, first)
+            for name in ("t", "p", "d", "d_paired", "wilcoxon_p", "n"):
+                assert value[name] == getattr(test, name)
+            interval = stats.ttest_rel(ours, first).confidence_interval()
+            assert value["ci95"] == pytest.approx(interval, rel=1e-9)
 
 
 def test_holm_is_over_every_policy_and_figure(study):

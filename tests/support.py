@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 from functools import partial
+from html.parser import HTMLParser
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import permutations, product
 from pathlib import Path
@@ -20,6 +21,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 from PIL import Image
 
@@ -100,6 +102,46 @@ def canvas_of(figure, rows):
     figure.draw(canvas, rows)
     canvas.canvas.draw()
     return canvas
+
+
+class Page(HTMLParser):
+    """A page: its tags with their attributes, the text of each element that has an id,
+    and the elements that are not closed in their order.
+    """
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.texts, self._id = [], [], {}, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._id = dict(attributes).get("id", self._id)
+        self.open += [tag] * (tag not in ("meta", "input"))
+
+    def handle_endtag(self, tag):
+        self._id = None
+        if self.open[-1:] == [tag]:
+            self.open.pop()
+
+    def handle_data(self, text):
+        self.texts[self._id] = self.texts.get(self._id, "") + text
+
+    @property
+    def data(self):
+        """The data that the script of the page shows."""
+        return json.loads(self.texts["data"])
+
+
+def named_colours(axes):
+    """Yield name and colour of each labelled line, and of each bar with a name."""
+    for ax in axes:
+        for line in ax.lines:
+            yield line.get_label(), to_hex(line.get_color())
+        names = [label.get_text() for label in ax.get_yticklabels()]
+        if len(names) == len(ax.patches):
+            fillings = (to_hex(patch.get_facecolor()) for patch in ax.patches)
+            yield from zip(names, fillings)
 
 
 def figures_of(text):

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from support import named_colours
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
@@ -120,18 +121,6 @@ def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
 
 
 # ---- what is drawn ----
-
-
-def named_colours(axes):
-    """Name and colour of each labelled line, and of each bar with a name."""
-    for ax in axes:
-        for line in ax.lines:
-            yield line.get_label(), to_hex(line.get_color())
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        if len(names) == len(ax.patches):
-            yield from zip(
-                names, (to_hex(patch.get_facecolor()) for patch in ax.patches)
-            )
 
 
 def check(axes, names):

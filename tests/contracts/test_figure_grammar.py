@@ -21,6 +21,7 @@ from matplotlib.colors import to_hex, to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
+from support import named_colours
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -276,16 +277,8 @@ def on_a_bar(line):
 # ---- Colours ----
 
 
-def named_colours(canvas):
-    """Name and colour of what bears a name of the registry."""
-    for ax in canvas.axes:
-        for line in ax.lines:
-            yield line.get_label(), to_hex(line.get_color())
-        names = [label.get_text() for label in ax.get_yticklabels()]
-        if len(names) == len(ax.patches):
-            yield from zip(
-                names, (to_hex(patch.get_facecolor()) for patch in ax.patches)
-            )
+def colours_in_legends(canvas):
+    """Yield name and colour of the lines in legends."""
     for legend in legends_of(canvas):
         for handle, text in zip(legend.legend_handles, legend.get_texts()):
             if isinstance(handle, Line2D):
@@ -295,10 +288,9 @@ def named_colours(canvas):
 @every_figure
 def test_a_name_has_the_colour_of_the_registry(module, id):
     canvas = canvas_of(module, id)
-    found = [(name, colour) for name, colour in named_colours(canvas) if name in LOOKS]
-    assert [
-        (n, colour) for n, colour in found if colour != LOOKS[n].colour.lower()
-    ] == []
+    found = [*named_colours(canvas.axes), *colours_in_legends(canvas)]
+    for name, colour in found:
+        assert name not in LOOKS or colour == LOOKS[name].colour.lower(), name
     for text in [text for ax in canvas.axes for text in ax.texts]:
         if text.get_text() in LOOKS and text.get_transform() is not None:
             expected = to_hex(ink(LOOKS[text.get_text()].colour))

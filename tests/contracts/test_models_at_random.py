@@ -8,12 +8,14 @@ from collections import Counter
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import simpy
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.engine.events import DECISION_PRIORITY, PATIENCE_PRIORITY
 
+# later within an instant than SimPy's timeouts, whose priority is 1
+DECISION_PRIORITY, PATIENCE_PRIORITY = 2, 3
 some_seeds = pytest.mark.parametrize(
     "seeds", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.slow)], ids=len
 )
@@ -188,7 +190,7 @@ def policy_of(program):
 
 
 class BareClaim(simpy.Event):
-    parts, is_revoked, is_requested, state = (), False, False, "waiting"
+    parts, is_revoked, requested_s, state = (), False, math.inf, "waiting"
 
     def __init__(self, run, key, request):
         super().__init__(run.env)
@@ -199,7 +201,8 @@ class BareClaim(simpy.Event):
 
     def request(self):
         """Record the request; the amounts are taken at the grant."""
-        self.is_requested = self.state == "granted"
+        if self.state == "granted":
+            self.requested_s = self.env.now
 
     def __enter__(self):
         return self
@@ -218,6 +221,7 @@ class Bare:
         self.left, self.closed = list(program.sizes), Counter()
         self.queue, self.running, self.ends = {}, {}, {}
         self.waits_s, self.claims = Counter(), Counter()
+        self.dispatch_s, self.start_s = {}, {}
         self.is_due, self.job_processes, self.held_s = False, {}, [0.0] * len(self.left)
         for process in further_processes(self, program):
             self.env.process(process)
@@ -299,9 +303,15 @@ class Bare:
                 self.left[number] += amount
                 self.held_s[number] += amount * (self.env.now - claim.since_s)
             held = claim.since_s < self.env.now
-            if held or claim.is_requested or claim.is_revoked:
-                self.claims[claim.key[0]] += 1
-                self.waits_s[claim.key[0]] += claim.since_s - claim.made_s
+            if held or claim.requested_s < math.inf or claim.is_revoked:
+                number = claim.key[0]
+                self.claims[number] += 1
+                self.waits_s[number] += claim.since_s - claim.made_s
+                for times, time in (
+                    (self.dispatch_s, claim.since_s),
+                    (self.start_s, claim.requested_s),
+                ):
+                    times[number] = min(time, times.get(number, math.inf))
         claim.state = "ended"
         self.request_decision()
 
@@ -325,6 +335,10 @@ def test_a_model_is_its_processes_in_bare_simpy(seeds):
         assert model.log == bare.log, seed
         assert dict(run.jobs[["job", "finish_s"]].tolist()) == bare.ends, seed
         assert run.held_s == pytest.approx(bare.held_s), seed
-        for job, wait_s, claims in run.jobs[["job", "wait_s", "claims"]].tolist():
-            assert wait_s == pytest.approx(bare.waits_s[job]), seed
-            assert claims == bare.claims[job], seed
+        for job in run.jobs:
+            number = job["job"]
+            assert job["wait_s"] == pytest.approx(bare.waits_s[number]), seed
+            assert job["claims"] == bare.claims[number], seed
+            for name in ("dispatch_s", "start_s"):
+                expected = getattr(bare, name).get(number, math.inf)
+                assert np.nan_to_num(job[name], nan=math.inf) == expected, seed

@@ -279,13 +279,17 @@ def test_a_legend_names_the_complexities_that_are_there():
 # ---- What figures say ----
 
 
-def test_the_decision_is_that_of_the_caption():
+@pytest.fixture(scope="module")
+def decision():
+    return data.decision.rows(None)
+
+
+def test_the_decision_is_that_of_the_caption(decision):
     """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are
     loose and go to the cheapest.
     """
-    rows = data.decision.rows(None)
     jobs, slots = (
-        [row for row in rows if row["what"] == what] for what in ("job", "slot")
+        [row for row in decision if row["what"] == what] for what in ("job", "slot")
     )
     assert [job["state"] for job in jobs] == ["tight", "loose", "loose"]
     idle = {slot["id"]: slot for slot in slots if slot["state"] != "busy"}
@@ -297,32 +301,14 @@ def test_the_decision_is_that_of_the_caption():
     assert first["price_usd_per_h"] > least
 
 
-def test_the_decision_is_one_of_a_simulated_day():
-    rows = data.decision.rows(None)
-    seed = rows[0]["seed"]
+def test_the_decision_is_one_of_a_simulated_day(decision):
+    seed = decision[0]["seed"]
     run = cg.simulate(data.scenes(seed), data.QOS_FIRST, seed)
-    for row in rows:
+    for row in decision:
         if row["what"] == "job":
             assert run.jobs[row["id"]]["dispatch_s"] == row["time_s"]
             assert run.jobs[row["id"]]["slot"] == row["slot"]
             assert bool(run.jobs[row["id"]]["tight"]) == (row["state"] == "tight")
-
-
-def test_scenes_are_the_days_jobs_three_at_a_time():
-    day, scenes = cg.day("surge"), data.scenes(2)
-    usual = [job for job, _ in day.workload.generate(2, day.service)]
-    for first in range(0, len(usual), 3):
-        group, own = usual[first : first + 3], scenes.workload.listed[first : first + 3]
-        assert {job.submit_s for job in own} == {group[-1].submit_s}
-        for job, before in zip(own, group, strict=True):
-            assert (job.id, job.complexity, job.tight) == (
-                before.id,
-                before.complexity,
-                before.tight,
-            )
-            assert job.deadline_s - job.submit_s == pytest.approx(
-                before.deadline_s - before.submit_s
-            )
 
 
 def front_rows(differences, halves):

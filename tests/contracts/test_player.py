@@ -6,13 +6,12 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused
+from support import Page, check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
@@ -54,26 +53,6 @@ RUNS = {
     ),
 }
 every_run = pytest.mark.parametrize("name", RUNS)
-
-
-class Read(HTMLParser):
-    """The content of a page: the text of each element that has an id, and its links."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.texts, self.sources, self._inside = {}, [], None
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self._inside = given.get("id", self._inside)
-        self.sources += [given[name] for name in ("src", "href") if name in given]
-
-    def handle_data(self, text):
-        self.texts[self._inside] = self.texts.get(self._inside, "") + text
-
-    def handle_endtag(self, tag):
-        self._inside = None
 
 
 def decoded(run):
@@ -126,7 +105,7 @@ def same_as(data, timeline, number=0):
 
 
 def data_of(*runs):
-    return json.loads(Read(player_page(runs, "a")).texts["data"])
+    return Page(player_page(runs, "a")).data
 
 
 @every_run
@@ -182,7 +161,7 @@ def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
     runs = [cg.simulate(day, policy, 1) for policy in ("rh", "cadr")]
     cg.plots.animate(runs).save(tmp_path / "day.html")
     assert (tmp_path / "day.html").stat().st_size < 300_000
-    data = json.loads(Read((tmp_path / "day.html").read_text("utf-8")).texts["data"])
+    data = Page((tmp_path / "day.html").read_text("utf-8")).data
     for number, run in enumerate(runs):
         same_as(data, run.timeline, number)
 
@@ -229,8 +208,7 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(tmp_path):
         cg.plots.animate(RUNS["rental"]()).save(tmp_path / name[0] / "day.html")
     page, again = ((tmp_path / name / "day.html").read_text("utf-8") for name in "ab")
     assert page == again
-    read = Read(page)
-    assert read.sources == []
+    assert not [row for _, row in Page(page).tags if {"src", "href"} & row.keys()]
     assert not re.search(r"https?:|url\(|import|fetch|XMLHttp|@[A-Z]+@", page)
 
 
@@ -244,7 +222,7 @@ def test_names_are_text_and_never_markup():
     (run,) = data_of(made)["runs"]
     assert run["policy"] == name
     assert run["jobs"]["label"] == [name]
-    assert Read(page).texts[None].count(name) == 2  # title and heading
+    assert Page(page).texts[None].count(name) == 2  # title and heading
 
 
 def test_a_run_without_length_has_a_page():
@@ -287,7 +265,7 @@ def answered(page, folder, size):
     profile = f"--user-data-dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    found = json.loads(Read(dom).texts["answer"])
+    found = json.loads(Page(dom).texts["answer"])
     assert found["errors"] == []
     return found["found"]
 

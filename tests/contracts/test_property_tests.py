@@ -60,30 +60,21 @@ def tried(folder, *options):
 
 
 @pytest.mark.slow
-def test_examples_are_the_same_in_every_run_and_an_eighth_are_quick(
-    folder,
-):
-    quick = tried(folder)
-    assert len(quick) == 2
-    assert tried(folder) == quick
-    assert (folder / "another.txt").is_file()
-
-
-@pytest.mark.slow
-def test_with_the_slow_tests_they_are_all_tried_and_the_same_in_every_run(folder):
-    one, other = tried(folder, "-m", "slow"), tried(folder, "-m", "slow")
-    assert len(one) == 12
-    assert one == other
-    assert not (folder / "another.txt").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chosen", ["long", "long and hypothesis"])
-def test_with_the_long_tests_they_are_fresh(folder, chosen):
-    first, second = tried(folder, "-m", chosen), tried(folder, "-m", chosen)
-    assert first != second
-    assert len(first) >= 12 <= len(second)
-    assert not (folder / "another.txt").exists()
+@pytest.mark.parametrize(
+    ("options", "number", "is_repeatable"),
+    [
+        ((), 2, True),  # an eighth of them
+        (("-m", "slow"), 12, True),
+        (("-m", "long"), 12, False),
+        (("-m", "long and hypothesis"), 12, False),
+    ],
+)
+def test_each_tier_has_its_examples(options, number, is_repeatable, folder):
+    one, other = tried(folder, *options), tried(folder, *options)
+    assert min(len(one), len(other)) >= number
+    assert len(one) == number or not is_repeatable
+    assert (one == other) == is_repeatable
+    assert (folder / "another.txt").exists() == (options == ())
 
 
 def test_no_test_decides_for_itself_which_examples_it_tries():

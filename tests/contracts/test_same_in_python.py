@@ -68,22 +68,22 @@ COMPARED = {  # words -> the scenario in Python
     "waiting trace=log.csv machines=2": lambda: cg.waiting.Scenario(
         cg.waiting.read_jobs("log.csv", whole=True).jobs, machines=2
     ),
-    "cluster jobs=40 load=0.7 warm_up=0": lambda: subject_of(
+    "cluster jobs=20 load=0.7 warm_up=0 after=0": lambda: subject_of(
         cg.cluster.Scenario()
-    ).varied(jobs=40, load=0.7, warm_up=0),
-    "cluster jobs=30 warm_up=0 after=0 cluster=4x8+2x4 placement=pack": lambda: (
+    ).varied(jobs=20, load=0.7, warm_up=0, after=0),
+    "cluster jobs=15 warm_up=0 after=0 cluster=4x8+2x4 placement=pack": lambda: (
         subject_of(cg.cluster.Scenario(placement="pack")).varied(
-            jobs=30, warm_up=0, after=0, cluster="4x8+2x4"
+            jobs=15, warm_up=0, after=0, cluster="4x8+2x4"
         )
     ),
-    "hgsp:tasks1 source.tasks=20 noise=0.2": lambda: subject_of(
+    "hgsp:tasks1 source.tasks=10 noise=0.2": lambda: subject_of(
         cg.hgsp.Scenario("tasks1")
-    ).varied(tasks=20, noise=0.2),
-    "llm source.requests=30 service.gpus=4": lambda: subject_of(
+    ).varied(tasks=10, noise=0.2),
+    "llm source.requests=10 service.gpus=4": lambda: subject_of(
         cg.llm.Scenario()
-    ).varied(requests=30, gpus=4),
-    "dag:er:n=20,degree=2 platform.gpus=4": lambda: subject_of(
-        cg.dag.Scenario("er:n=20,degree=2")
+    ).varied(requests=10, gpus=4),
+    "dag:er:n=12,degree=2 platform.gpus=4": lambda: subject_of(
+        cg.dag.Scenario("er:n=12,degree=2")
     ).varied(gpus=4),
     "spot hours=4 deadline=6 up_h=5": lambda: subject_of(
         cg.spot.Scenario(hours=4, deadline=6)

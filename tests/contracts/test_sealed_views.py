@@ -15,7 +15,7 @@ from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.policies import first_come, shortest_first, waiting_policy
 
 HALF = cg.waiting.Size("half", 4, 16.0, 0.0)
-LEVEL = cg.hgsp.Level(40, "small", 3.0, (1.0, 2.0))
+LEVEL = cg.hgsp.Level(12, "small", 3.0, (1.0, 2.0))
 
 
 def waiting(order, machines, name="compound"):

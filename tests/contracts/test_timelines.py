@@ -15,26 +15,14 @@ from support import frame_at
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.base.timeline import CLAIM, VISIT
-from cgrsp_simpy.cluster.backfilling import easy
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
-from cgrsp_simpy.cluster.jobs import Mix
 from cgrsp_simpy.cluster.jobs import generate as generate_cluster
-from cgrsp_simpy.cluster.policies import fifo_skip
-from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
-from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.listing import heft
 from cgrsp_simpy.dag.platform import Platform
-from cgrsp_simpy.dag.scenario import Scenario as GraphScenario
 from cgrsp_simpy.engine.stepping import steps
-from cgrsp_simpy.hgsp.generate import Level
 from cgrsp_simpy.hgsp.generate import generate as generate_tasks
-from cgrsp_simpy.hgsp.scenario import Scenario as TaskScenario
-from cgrsp_simpy.rental.policies import make_policy
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.jobs import ListedJobs
-from cgrsp_simpy.waiting.machines import Size
 from cgrsp_simpy.waiting.policies import waiting_policy
-from cgrsp_simpy.waiting.scenario import Scenario
 
 JOBS, SEED = 40, 1
 
@@ -71,7 +59,7 @@ def thesis(policy, seed):
     scenario = cg.Scenario("gangs", cg.JobList(listed), cg.round_robin(5))
     return Watched(
         lambda listener: subject_of(scenario).simulation(
-            make_policy(policy), seed, listener=listener
+            cg.make_policy(policy), seed, listener=listener
         ),
         lambda run: dict(
             zip(run.jobs["job"].tolist(), run.jobs["service_s"] * run.jobs["gpus"])
@@ -86,9 +74,13 @@ def waits(policy, order, shared, seed):
     rng = np.random.default_rng(seed)
     submit_s, run_s = np.sort(rng.uniform(0, 400, JOBS)), rng.uniform(1, 60, JOBS)
     cores, memory_gb = rng.integers(1, 5, JOBS), rng.integers(0, 9, JOBS).astype(float)
-    machines = (Size("a", 4, 16.0, 1.0), Size("b", 6, 12.0, 1.0)) if shared else 4
-    scenario = Scenario(
-        ListedJobs(submit_s, run_s, cores, memory_gb),
+    machines = (
+        (cg.waiting.Size("a", 4, 16.0, 1.0), cg.waiting.Size("b", 6, 12.0, 1.0))
+        if shared
+        else 4
+    )
+    scenario = cg.waiting.Scenario(
+        cg.waiting.ListedJobs(submit_s, run_s, cores, memory_gb),
         waiting_policy(policy, 20.0, 10.0),
         machines,
         order,
@@ -110,7 +102,7 @@ def graph(scheduler, seed):
     """A random graph on three GPUs of different speeds."""
     rng = np.random.default_rng(seed)
     edges = np.argwhere(np.triu(rng.random((JOBS, JOBS)) < 0.1, 1))
-    made = Graph(
+    made = cg.dag.Graph(
         rng.uniform(1, 30, JOBS),
         rng.integers(1, 9, JOBS),
         edges,
@@ -122,7 +114,7 @@ def graph(scheduler, seed):
         np.array([0, 0, 1]),
         np.full((3, 3), 2.0),
     )
-    scenario = GraphScenario(made, platform)
+    scenario = cg.dag.Scenario(made, platform)
     problem = scenario.problem()
     return Watched(
         lambda listener: subject_of(scenario).simulation(
@@ -143,11 +135,11 @@ def cluster(scheduler, seed):
     """Jobs of up to a node and more on the paper's cluster, faster than it can serve
     them.
     """
-    jobs = generate_cluster(Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
+    jobs = generate_cluster(cg.cluster.Mix(), 2 * JOBS, 1.5, PAPER_CLUSTER, seed)
+    subject = subject_of(cg.cluster.Scenario(jobs))
+    policy = subject.make_policy(scheduler)
     return Watched(
-        lambda listener: subject_of(ClusterScenario(jobs)).simulation(
-            scheduler, 0, listener=listener
-        ),
+        lambda listener: subject.simulation(policy, 0, listener=listener),
         lambda outcome: dict(enumerate(jobs.gpus * jobs.duration_s)),
     )
 
@@ -156,8 +148,8 @@ def tasks(scheduler, reality, seed):
     """Tasks on three GPUs, twice as many as these can do: by a plan that is carried
     out, or by a rule online.
     """
-    instance = generate_tasks(Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
-    scenario = TaskScenario(instance, **reality)
+    instance = generate_tasks(cg.hgsp.Level(JOBS, "small", 2.0, (1.0, 3.0)), seed)
+    scenario = cg.hgsp.Scenario(instance, **reality)
     policy = subject_of(scenario).make_policy(scheduler)
     return Watched(
         lambda listener: subject_of(scenario).simulation(
@@ -178,8 +170,8 @@ MODELS = {
     "waiting, shared, ajw-t, sjf": lambda seed: waits("ajw-t", "sjf", True, seed),
     "dag": lambda seed: graph(heft, seed),
     "dag, own": lambda seed: graph(lambda problem: first_room, seed),
-    "cluster, fifo-skip": lambda seed: cluster(fifo_skip, seed),
-    "cluster, easy": lambda seed: cluster(easy(), seed),
+    "cluster, fifo-skip": lambda seed: cluster("fifo-skip", seed),
+    "cluster, easy": lambda seed: cluster("easy", seed),
     "hgsp, planned": lambda seed: tasks("greedy", {}, seed),
     "hgsp, online": lambda seed: tasks(
         "atc:online=true", {"noise": 0.3, "delay_s": 5.0}, seed

@@ -5,12 +5,11 @@ from collections import namedtuple
 
 import pytest
 import simpy
-from engine.bench import Shop, waits
+from engine.bench import Shop, eager_watchdog, waits
 from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Environment, event_list
-from cgrsp_simpy.engine.simulation import Simulation
 
 
 def simulated(job_process, policy=cg.first_come, **how):
@@ -132,32 +131,6 @@ def test_a_job_that_waits_after_its_patience_has_ended_hears_that_it_has_none():
     assert [answer is None for answer in heard] == [False, True]
 
 
-def test_a_job_that_reneges_by_a_race_or_an_interrupt_is_right():
-    left = []
-
-    def job_process(run, job):
-        with run.claim(job) as claim:
-            try:
-                if job % 2:
-                    yield claim | run.timeout(2.0)
-                else:
-                    yield claim
-            except cg.Interrupt:
-                left.append(job)
-                return
-            if claim.assignment is None:
-                left.append(job)
-                return
-            yield run.timeout(10.0)
-
-    def sends_away(run):
-        yield run.timeout(5.0)
-        run.completion(2).interrupt()
-
-    simulated(job_process, arrivals=[0.0, 0.0, 0.0], beside=[sends_away])
-    assert left == [1, 2]
-
-
 def test_a_job_that_loses_its_slot_before_it_has_waited_for_it_is_interrupted():
     interrupted = []
 
@@ -180,39 +153,6 @@ def test_a_job_that_loses_its_slot_before_it_has_waited_for_it_is_interrupted():
 
 
 # ---- interrupts between the grant and its delivery ----
-
-
-@pytest.mark.parametrize("caught_inside", [True, False])
-def test_a_job_interrupted_before_it_hears_of_its_grant_releases_its_slot(
-    caught_inside,
-):
-    def job_process(run, job):
-        if job == 0:
-            with run.claim(job) as claim:
-                yield claim
-                run.completion(1).interrupt()
-                yield run.timeout(10.0)
-            return
-        try:
-            with run.claim(job) as claim:
-                try:
-                    yield claim
-                except cg.Interrupt:
-                    if not caught_inside:
-                        raise
-        except cg.Interrupt:
-            pass
-        yield run.timeout(1.0)
-        with run.claim((job, 2)) as claim:
-            yield claim
-            yield run.timeout(10.0)
-
-    model = Shop(job_process, arrivals=[0.0, 0.0, 0.0], slots=2)
-    simulation = Simulation(model, cg.first_come)
-    while simulation.advance(1):
-        for slot in simulation.resources:
-            assert len(slot.users) <= 1
-    assert [slot.users for slot in simulation.resources] == [[], []]
 
 
 def test_a_slot_taken_down_as_its_job_is_sent_away_is_no_error():
@@ -318,18 +258,20 @@ def probes(run):
         yield run.timeout(1.0)
 
 
-def down_for_days(days):
-    def closes(run):
-        with run.down(run.resources[0]):
-            yield run.timeout(days * 86_400.0)
-
-    return closes
+@pytest.fixture
+def eager(monkeypatch):
+    eager_watchdog(monkeypatch)
 
 
-@pytest.mark.parametrize("days", [2, pytest.param(30, marks=pytest.mark.slow)])
-def test_a_slot_may_be_down_for_long_beside_a_process_that_wakes_each_second(days):
-    run = simulated(waits, arrivals=[0.0], beside=[down_for_days(days), probes])
-    assert run.jobs["start_s"][0] == days * 86_400.0
+def closed_for_half_a_day(run):
+    with run.down(run.resources[0]):
+        yield run.timeout(43_200.0)
+
+
+def test_a_slot_may_be_down_for_long_while_a_process_wakes_each_second(eager):
+    beside = [closed_for_half_a_day, probes]
+    run = simulated(waits, arrivals=[0.0], beside=beside)
+    assert run.jobs["start_s"][0] == 43_200
 
 
 def in_pairs(view):
@@ -337,22 +279,17 @@ def in_pairs(view):
     return list(zip(jobs, view.free)) if len(jobs) > 1 else []
 
 
-def test_a_policy_may_hold_a_job_until_the_next_arrives_however_late():
-    late_s = 200_000.0
-    run = simulated(
-        waits, policy=in_pairs, arrivals=[0.0, late_s], slots=2, beside=[probes]
-    )
-    assert run.jobs["start_s"].tolist() == [late_s, late_s]
+def test_a_policy_may_hold_a_job_until_the_next_arrives_however_late(eager):
+    run = simulated(waits, in_pairs, arrivals=[0.0, 5000.0], slots=2, beside=[probes])
+    assert run.jobs["start_s"].tolist() == [5000.0, 5000.0]
 
 
-def test_a_job_whose_patience_ends_late_is_no_job_that_waits_for_ever():
+def test_a_job_whose_patience_ends_late_is_no_job_that_waits_for_ever(eager):
     def job_process(run, job):
-        with run.claim(job, patience_s=200_000.0) as claim:
+        with run.claim(job, patience_s=5000.0) as claim:
             yield claim
 
-    run = simulated(
-        job_process, policy=lambda view: [], arrivals=[0.0], beside=[probes]
-    )
+    run = simulated(job_process, lambda view: [], arrivals=[0.0], beside=[probes])
     assert math.isnan(run.jobs["start_s"][0])
 
 
@@ -361,14 +298,12 @@ def stays_closed(run):
         yield run.env.event()
 
 
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("policy", "beside"), [(lambda view: [], []), (cg.first_come, [stays_closed])]
 )
-def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
-    policy, beside, monkeypatch
+def test_a_job_that_waits_for_ever_while_a_process_goes_on_is_an_error(
+    policy, beside, eager
 ):
-    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
     check_refused(
         lambda: simulated(waits, policy, arrivals=[0.0], beside=[*beside, probes]),
         "no further events",
@@ -376,11 +311,8 @@ def test_a_job_that_waits_for_ever_beside_an_endless_process_is_an_error(
     )
 
 
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("holds", [True, False])
-def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, holds):
-    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
-
+def test_a_job_that_waits_for_an_event_that_never_happens_is_named(eager, holds):
     def job_process(run, job):
         if not holds:
             yield run.env.event()
@@ -394,20 +326,18 @@ def test_a_job_that_waits_for_an_event_that_never_happens_is_named(monkeypatch, 
     )
 
 
-def test_a_job_may_wait_long_for_a_condition_or_a_process(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 100)
-
+def test_a_job_may_wait_long_for_a_condition_or_a_process(eager):
     def errand(run):
-        yield run.timeout(50_000.0)
+        yield run.timeout(5000.0)
 
     def job_process(run, job):
         with run.claim(job) as claim:
             yield claim
             yield run.env.process(errand(run))
-            yield run.env.event() | run.timeout(50_000.0)
+            yield run.env.event() | run.timeout(5000.0)
 
     run = simulated(job_process, arrivals=[0.0], beside=[probes])
-    assert run.jobs["finish_s"].tolist() == [100_000.0]
+    assert run.jobs["finish_s"].tolist() == [10_000]
 
 
 @pytest.mark.parametrize("start", ["set_up", "job_process"])

@@ -97,6 +97,12 @@ class Shop(cg.Model):
         raise NotImplementedError
 
 
+def eager_watchdog(monkeypatch):
+    """Look for runs without an end every 1,000 events, not every 100,000."""
+    monkeypatch.setattr("cgrsp_simpy.engine.watchdog.MANY", 1000)
+    monkeypatch.setattr(Simulation.advance, "__defaults__", (1000,))
+
+
 def waits(run, job):
     """A job of 10 s."""
     with run.claim(job) as claim:

@@ -41,23 +41,6 @@ def test_a_wrong_answer_is_one_line(words):
     check_refused(lambda: bench.go(), f"at t = 0 s .*{words}", PolicyError)
 
 
-def test_an_error_of_a_policys_own_names_the_line_of_its_file():
-    def share(nothing):
-        return 1 / nothing
-
-    def late(view):
-        yield Wake(3.0)
-        share(0)
-
-    first = share.__code__.co_firstlineno
-    for policy in (lambda view: share(0), late):
-        bench = Bench(policy, 2)
-        bench.job(1, 0, 1)
-        line = rf"division by zero \(test_policy_caller\.py, line {first + 1}\)$"
-        with pytest.raises(PolicyError, match=line):
-            bench.go()
-
-
 @dataclass(frozen=True)
 class Fixed:
     """That nobody may change."""
@@ -65,24 +48,47 @@ class Fixed:
     value: int = 0
 
 
-def test_an_error_in_a_library_names_the_line_of_the_users_file():
-    def own(view):
-        json.loads("{")
+def share(nothing):
+    return 1 / nothing
 
-    def by_numpy(view):
-        np.linalg.inv(np.zeros((2, 2)))
 
-    def generated(view):
-        Fixed().value = 1
+def calls_another(view):
+    share(0)
 
-    for policy in (own, by_numpy, generated):
-        bench = Bench(policy, 2)
-        bench.job(1, 0, 1)
-        first = policy.__code__.co_firstlineno
-        with pytest.raises(
-            PolicyError, match=rf"\(test_policy_caller\.py, line {first + 1}\)$"
-        ):
-            bench.go()
+
+def answers_one_by_one(view):
+    yield Wake(3.0)
+    share(0)
+
+
+def calls_python(view):
+    json.loads("{")
+
+
+def calls_numpy(view):
+    np.linalg.inv(np.zeros((2, 2)))
+
+
+def calls_generated_code(view):
+    Fixed().value = 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "function"),
+    [
+        (calls_another, share),
+        (answers_one_by_one, share),
+        (calls_python, calls_python),
+        (calls_numpy, calls_numpy),
+        (calls_generated_code, calls_generated_code),
+    ],
+)
+def test_an_error_in_a_policy_names_the_line_of_the_users_file(policy, function):
+    bench = Bench(policy, 2)
+    bench.job(1, 0, 1)
+    line = function.__code__.co_firstlineno + 1
+    words = rf"\(test_policy_caller\.py, line {line}\)$"
+    check_refused(lambda: bench.go(), words, PolicyError)
 
 
 @pytest.mark.parametrize(

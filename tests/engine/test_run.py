@@ -16,16 +16,6 @@ from support import check_refused, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.animation import encoded
-from cgrsp_simpy.studies.subject import subject_of
-
-
-def two_each(view):
-    """As long as two GPUs of the node are free, the next job; asked again after each
-    grant.
-    """
-    (node,) = view.resources
-    while view.queue and view.room(node) >= 2:
-        yield view.queue[0], node
 
 
 def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
@@ -71,88 +61,9 @@ def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
     assert {"job", "wait_s", "claims"} <= set(empty.left.jobs.dtype.names)
 
 
-def test_jobs_without_work_are_granted_one_slot_by_one_decision_per_job():
-    bench = Bench(one_each, 1)
-    for number in range(3):
-        bench.job(number, 0, 0)
-    bench.go()
-    assert bench.simulation.now_s == 0
-    assert bench.left.decisions == 3
-
-
-def test_jobs_share_a_pool_by_amounts():
-    bench = Bench(two_each, 5)
-    for number in range(3):
-        bench.job(number, 0, 10, need=2)
-    assert bench.go() == [
-        (0, "starts", 0), (0, "starts", 1), (10, "ends", 0), (10, "ends", 1),
-        (10, "starts", 2), (20, "ends", 2),
-    ]  # fmt: skip
-    assert bench.simulation.free == [5]
-    assert bench.simulation.resources[0].level == 5
-
-
 def hold(view):
     """Nobody is sent."""
     return []
-
-
-@pytest.mark.parametrize(
-    ("policy", "size", "jobs", "log"),
-    [
-        pytest.param(
-            one_each,
-            1,
-            [{"run_s": 10}, {"at_s": 4, "patience_s": 6}],
-            [(0, "starts", 1), (10, "ends", 1), (10, "starts", 2), (11, "ends", 2)],
-            id="who gets a place in the instant in which patience ends does not leave",
-        ),
-        # in turn, on four GPUs: 1 has two of them, 2 asks for all, 3 for two
-        pytest.param(
-            cg.first_come,
-            4,
-            [
-                {"run_s": 10, "need": 2},
-                {"at_s": 1, "run_s": 5, "patience_s": 5, "need": 4},
-                {"at_s": 2, "run_s": 3, "need": 2},
-            ],
-            [
-                (0, "starts", 1),
-                (6, "leaves", 2),
-                (6, "starts", 3),
-                (9, "ends", 3),
-                (10, "ends", 1),
-            ],
-            id="who stood behind a job that leaves is sent in that instant",
-        ),
-        pytest.param(
-            one_each,
-            1,
-            [{"run_s": 10, "patience_s": 0}, {"at_s": 4, "patience_s": 0}],
-            [(0, "starts", 1), (4, "leaves", 2), (10, "ends", 1)],
-            id="without patience a job takes an idle place or leaves at once",
-        ),
-        pytest.param(
-            hold,
-            1,
-            [{"at_s": 2, "patience_s": 6}],
-            [(8, "leaves", 1)],
-            id="a job that is held past its patience leaves, though a place is idle",
-        ),
-        pytest.param(
-            one_each,
-            1,
-            [{"run_s": 10}, {"patience_s": 3}],
-            [(0, "starts", 1), (3, "leaves", 2), (10, "ends", 1)],
-            id="a job that is held at once leaves, though others of the instant start",
-        ),
-    ],
-)
-def test_when_patience_ends(policy, size, jobs, log):
-    bench = Bench(policy, size)
-    for number, own in enumerate(jobs, start=1):
-        bench.job(number, **{"at_s": 0, "run_s": 1, **own})
-    assert bench.go() == log
 
 
 def test_a_place_of_nothing_is_never_free():
@@ -209,30 +120,6 @@ def test_once_nobody_waits_the_policy_is_not_woken(monkeypatch):
     assert bench.go()[-1] == (101, "ends", 3)
 
 
-@pytest.mark.parametrize(
-    ("at_s", "started"),
-    [(1, []), (5, [(3, "starts", 1)])],
-    ids=["while provisioned", "while it runs"],
-)
-def test_a_place_that_is_taken_away_is_free_for_the_next(at_s, started):
-    bench = Bench(one_each, 1)
-    bench.job(1, 0, 10, setup_s=3)
-    bench.job(2, 0, 5)
-
-    def taker(run):
-        yield run.timeout(at_s)
-        run.revoke(bench.claims[0](), "taken away")
-
-    bench.beside.append(taker)
-    assert bench.go() == [
-        *started,
-        (at_s, "taken away", 1),
-        (at_s, "starts", 2),
-        (at_s + 5, "ends", 2),
-    ]
-    assert bench.simulation.resources[0].count == 0
-
-
 def test_a_claim_is_forgotten_once_it_is_released_without_the_garbage_collector():
     bench = Bench(one_each, 1)
     gc.disable()
@@ -263,27 +150,6 @@ def test_a_policy_that_asks_on_arrival_is_asked_when_nothing_is_free(on_arrival)
 # ---- suspension ----
 
 
-def latest_first(view):
-    """The job that came last runs: it takes the place of the one that does."""
-    if not view.running:
-        return [(max(view.queue), view.free[0])] if view.queue else []
-    return [
-        cg.Suspend(job) for job in view.running if max(view.queue, default=-1) > job
-    ]
-
-
-def test_a_suspended_job_makes_room_in_the_same_instant():
-    bench = Bench(latest_first, 1, asks_on_arrival=True)
-    bench.job(1, 0, 10)
-    bench.job(2, 4, 5)
-    assert bench.go() == [
-        (0, "starts", 1),
-        (4, cg.Suspend(1), 1),
-        (4, "starts", 2),
-        (9, "ends", 2),
-    ]
-
-
 def test_a_job_is_suspended_once():
     """It does not run any more, though its process has not given its place back yet."""
 
@@ -297,14 +163,6 @@ def test_a_job_is_suspended_once():
         lambda: bench.go(),
         "at t = 4 s suspended job 1, which is not running",
         cg.PolicyError,
-    )
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "1"])
-def test_a_seed_that_is_none_is_refused(seed):
-    check_refused(
-        lambda: subject_of(cg.day("quiet")).run("fifo", seed),
-        ["seed(=", ") must be a whole number >= 0"],
     )
 
 
@@ -414,37 +272,6 @@ def test_hidden_draws_are_kept_until_their_job_ends():
     assert simulation.hidden == {}
 
 
-def test_a_claim_counts_if_its_job_leaves_before_the_request():
-    def leaves(run, job):
-        with run.claim(job, request=False) as claim:
-            yield claim
-            yield run.timeout(2.0)
-
-    jobs = cg.simulate(Shop(leaves, 2), "first").jobs
-    assert jobs[["dispatch_s", "finish_s", "wait_s", "claims"]].tolist() == [
-        (0, 2, 0, 1),
-        (2, 4, 1, 1),
-    ]
-    assert np.isnan(jobs["start_s"]).all()
-
-
-def test_the_first_claim_of_a_job_counts_also_if_it_is_of_a_pair():
-    def nested(run, job):
-        with run.claim((job, 1)) as first:
-            yield first
-            yield run.timeout(1.0)
-            with run.claim((job, 2)) as second:
-                yield second
-                yield run.timeout(1.0)
-
-    run = cg.simulate(Shop(nested, 1, slots=2), "first")
-    assert run.jobs[["dispatch_s", "start_s", "finish_s"]].tolist() == [(0, 0, 2)]
-    assert run.claims[["job", "resource", "from_s", "to_s"]].tolist() == [
-        (0, 1, 1, 2),
-        (0, 0, 0, 2),
-    ]
-
-
 # ---- fractions of a pool ----
 
 
@@ -479,15 +306,13 @@ def test_fractions_that_sum_to_a_pool_fit_in_it(needs, size, starts_s, placed):
     assert run.jobs["start_s"].tolist() == starts_s
 
 
-def test_amounts_that_a_policy_adds_may_have_rounding_errors():
-    def parts(view):
-        (node,) = view.resources
-        return [(job, ((node, 0.1), (node, 0.2))) for job in view.queue]
-
-    assert len(cg.simulate(shared([0.3], 1), parts).jobs) == 1
+def closes_for_a_while(run):
+    yield run.timeout(100.0)
+    with run.down(run.resources[0], interrupt=False):
+        yield run.timeout(5.0)
 
 
-def test_after_many_fractions_the_whole_pool_is_free():
+def test_after_many_fractions_and_a_downtime_the_whole_pool_is_free():
     amounts, rooms = [0.1, 0.15, 0.3, 0.35, 0.7, 1 / 3], []
 
     def policy(view):
@@ -495,7 +320,8 @@ def test_after_many_fractions_the_whole_pool_is_free():
         return cg.first_come(view)
 
     needs = [*np.random.default_rng(1).choice(amounts, 200).tolist(), 1.0]
-    simulation = Simulation(shared(needs, 1, gap_s=3.0), policy)
+    model = shared(needs, 1, gap_s=3.0, beside=[closes_for_a_while])
+    simulation = Simulation(model, policy)
     run = simulation.finish()
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
@@ -506,21 +332,6 @@ def test_whole_amounts_of_a_large_pool_are_exact():
     gpu = 80 * 2**30  # bytes
     run = cg.simulate(shared([gpu - 1, 1, 1], gpu), "first")
     assert run.jobs["start_s"].tolist() == [0, 0, 10]
-
-
-def test_a_pool_that_was_down_is_whole_again():
-    def fault(run):
-        yield run.timeout(11.0)
-        with run.down(run.resources[0]):
-            yield run.timeout(5.0)
-
-    def resumes(run, job):
-        yield from run.resumed(job, 10.0)
-
-    model = shared([0.7, 0.2, 0.1], 1, 2.0, resumes, beside=[fault])
-    simulation = Simulation(model, cg.first_come)
-    simulation.finish()
-    assert simulation.free == [1]
 
 
 # ---- columns of jobs ----

@@ -346,27 +346,6 @@ def test_a_decision_is_made_once_an_instant_and_sees_all_of_it(model, policy, ex
     assert run.decisions == len(seen)
 
 
-def test_twenty_equal_jobs_at_time_0_on_three_slots_are_a_decision_a_round():
-    seen, run = seen_by(scenario(jobs(*[0] * 20), (A,) * 3))
-    assert [(now_s, len(waiting)) for now_s, waiting, _ in seen] == [
-        (60 * k, 20 - 3 * k) for k in range(7)
-    ]
-    assert run.decisions == 7
-
-
-def test_jobs_that_become_ready_one_by_one_within_an_instant_are_one_decision():
-    policy, seen = watched()
-
-    class Late(cg.Scenario):
-        def job_process(self, run, job):
-            for _ in range(job.id):
-                yield run.timeout(0)
-            yield from super().job_process(run, job)
-
-    cg.simulate(Late("late", cg.JobList(jobs(0, 0, 0)), (A,) * 3, (A,)), policy)
-    assert seen == [(0, [0, 1, 2], [0, 1, 2])]
-
-
 # ---- slots ----
 
 
@@ -449,20 +428,6 @@ test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name = refusals(
 )
 
 
-test_a_policy_that_sends_nobody_is_an_error_with_a_name = refusals(
-    (
-        lambda: cg.simulate(scenario([cg.Job(0, 0, DAY_S)], (A, A)), nobody),
-        r"'nobody' at t = 0 s .*left 1 jobs waiting, .* with 2 of 2 slots idle",
-    ),
-    error=cg.PolicyError,
-)
-
-
-def nobody(view):
-    """Leave all jobs waiting."""
-    return []
-
-
 # ---- holding, and being woken ----
 
 
@@ -487,29 +452,6 @@ def test_a_wake_must_lie_in_the_future(at_s):
     check_refused(
         lambda: cg.simulate(scenario(jobs(0), (A,)), lambda view: [cg.Wake(at_s)]),
         r"requested a wake-up at .*; it must be a finite time after 0 s",
-        cg.PolicyError,
-    )
-
-
-def test_a_policy_that_holds_for_ever_is_an_error_with_a_name():
-    def never(view):
-        """Hold."""
-
-    check_refused(
-        lambda: cg.simulate(scenario(jobs(0, 3), (A,)), never),
-        r"policy 'never' at t = 3 s returned None .*left 2 jobs waiting, .* 1 of 1"
-        r" slots",
-        cg.PolicyError,
-    )
-
-
-def test_a_policy_that_only_ever_wants_to_be_woken_is_an_error_with_a_name(monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 50)
-    check_refused(
-        lambda: cg.simulate(
-            scenario(jobs(0), (A,)), lambda view: [cg.Wake(view.now_s + 1)]
-        ),
-        r"left 1 jobs waiting for 50 consecutive wake-ups",
         cg.PolicyError,
     )
 
@@ -572,37 +514,6 @@ def test_without_records_the_summary_is_the_same(policy):
     check_refused(
         lambda: lean.jobs, ["this run has no records; simulate with records=True"]
     )
-
-
-@pytest.mark.slow
-def test_without_records_the_summary_of_more_jobs_than_a_block_is_the_same():
-    model = cg.day("normal", jobs=9000)
-    assert (
-        cg.simulate(model, "fifo", records=False).summary()
-        == cg.simulate(model, "fifo").summary()
-    )
-
-
-class Turns:
-    """A policy with memory: slots in turn, whichever is idle."""
-
-    def __init__(self):
-        self.turn = 0
-
-    def __call__(self, view):
-        """One job to the next slot in turn."""
-        self.turn += 1
-        return [(view.queue[0], view.idle[self.turn % len(view.idle)])]
-
-
-def test_a_policy_with_memory_is_fresh_for_every_run():
-    policy = Turns()
-    model = scenario(jobs(*range(0, 105, 7)), (A, B, A))
-    first = cg.simulate(model, policy)
-    assert policy.turn == 0
-    assert np.array_equal(first.jobs, cg.simulate(model, policy).jobs)
-    rows = cg.compare(model, [policy], seeds=[0, 1]).rows
-    assert rows[0]["wait_min"] == rows[1]["wait_min"] == first.summary()["wait_min"]
 
 
 def test_a_run_of_no_jobs_has_no_means():

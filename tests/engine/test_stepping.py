@@ -21,28 +21,6 @@ def three_jobs(slots=1):
     )
 
 
-def test_the_steps_of_three_jobs():
-    steps = list(cg.step_through(three_jobs(), "fifo"))
-    assert [(step.event.kind, step.event.job) for step in steps[:5]] == [
-        ("submit", 0),
-        ("submit", 1),
-        ("decide", None),
-        ("dispatch", 0),
-        ("start", 0),
-    ]
-    assert steps[0].waiting == (0,)
-    decided, sent, started = steps[2:5]
-    assert decided.waiting == (1,)
-    assert decided.slots == (None,)
-    assert decided.future == ((0.0, "dispatch", 0), (30.0, "submit", 2))
-    assert sent.slots == (0,)
-    assert sent.executing == (False,)
-    assert sent.future == ((10.0, "start", 0), (30.0, "submit", 2))
-    assert started.executing == (True,)
-    assert started.time_s == 10.0
-    assert [due.kind for due in started.future] == ["submit", "finish"]
-
-
 def test_a_step_prints_event_queue_slots_and_future():
     sent = list(cg.step_through(three_jobs(), "fifo"))[3]
     first, *rest = str(sent).splitlines()

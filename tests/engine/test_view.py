@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from random import Random
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,18 +32,6 @@ def busy_view():
         lambda: cg.simulate(HECTIC, policy, seed=4), "seen enough", cg.PolicyError
     )
     return views[0]
-
-
-@pytest.mark.parametrize(
-    "name",
-    (
-        "now_s queue slots idle idle_count next_end_s known rng classes waiting mean_s"
-        " offers anything"
-    ).split(),
-)
-def test_a_view_is_read_only(name):
-    with pytest.raises(AttributeError):
-        setattr(busy_view(), name, None)
 
 
 @pytest.mark.parametrize(
@@ -99,16 +86,6 @@ def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
     found = reachable(busy_view())
     assert sum(isinstance(item, cg.Job) for item in found) >= 3
     assert not [item for item in found if isinstance(item, HIDDEN)]
-
-
-def test_a_draw_in_a_container_or_behind_an_attribute_would_be_found():
-    draws, clock = Draws(0.1, 0.2, 1.0), simpy.Environment()
-    assert draws in reachable(SimpleNamespace(table={"job": [(1, draws)]}))
-    assert clock in reachable([simpy.Timeout(clock, 1)])
-
-
-def test_a_job_has_no_field_for_its_luck():
-    assert not {"status", "delay", "service", "draws"} & set(cg.Job.__slots__)
 
 
 @pytest.mark.parametrize("policy", ["random", "rh", "atc"])

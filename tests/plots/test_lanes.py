@@ -16,7 +16,6 @@ from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.plots import gantt, queue_length, slot_timeline
 from cgrsp_simpy.plots.lanes import bars, stays
 from cgrsp_simpy.plots.style import (
-    EXECUTING,
     MISSED,
     OWN_PHASES,
     PROVISIONING,
@@ -248,28 +247,6 @@ def test_a_part_of_a_place_counts_as_that_part(ax):
     # two of eight execute, four are provisioned
     assert max(y for x, y in upper if x <= 10) == 0.75
     assert ax.get_ylabel() == "nodes"
-
-
-@pytest.mark.slow
-def test_a_box_is_filled_as_far_as_its_place_is_held():
-    top, bottom = frame_at(mixed(), 20)
-    heights = [
-        round(path.get_extents().height / 0.9, 6)
-        for path in bottom.collections[0].get_paths()
-    ]
-    assert sorted(heights) == [0.25, 0.5]
-    assert [to_hex(colour) for colour in bottom.collections[0].get_facecolor()] == [
-        EXECUTING
-    ] * 2
-    assert [text.get_text() for text in bottom.texts] == [
-        "2 jobs",
-        "node 0",
-        "",
-        "node 1",
-    ]
-    assert top.get_title("left") == "easy: 20.0 s, 2 waiting"
-    _, bottom = frame_at(mixed(), 65)
-    assert [text.get_text() for text in bottom.texts[::2]] == ["job 3", "train"]
 
 
 def crowd(places=2000):

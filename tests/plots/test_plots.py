@@ -231,11 +231,6 @@ def test_runs_of_one_policy_are_told_apart(ax):
     assert len({line.get_color() for line in ax.lines}) == 3
 
 
-def area(corners):
-    x, y = corners.T
-    return abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
-
-
 def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
     listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
     run = cg.simulate(
@@ -744,14 +739,6 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
     ax = plots.gantt(cg.simulate(cg.day("hectic", jobs=2000), "fifo"))
     assert drawn(ax) == []
     assert {each.get_linewidth()[0] for each in ax.collections[:-1]} == {0}
-
-
-@pytest.mark.slow
-def test_a_hundred_slots_are_not_all_named(ax):
-    plots.gantt(cg.simulate(cg.day("hectic", slots=100, jobs=200), "fifo"), ax=ax)
-    assert [text.get_text().split()[0] for text in ax.get_yticklabels()] == [
-        str(slot) for slot in range(0, 100, 4)
-    ]
 
 
 @pytest.mark.slow

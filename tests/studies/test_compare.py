@@ -11,13 +11,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from studies.runs import busy, never, normal, quiet, same, unlucky
+from studies.runs import busy, never, quiet, same, unlucky
 from support import CGRSP, check_refused, seen_on_a_terminal
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.studies import replicate
 
 NAN, INF = float("nan"), float("inf")
 
@@ -57,18 +56,6 @@ def test_a_precision_that_is_there_adds_nothing():
     assert study.seeds == [9, 2, 4, *range(10, 7 + len(study.seeds))]
 
 
-@pytest.mark.slow
-def test_each_figure_has_its_own_precision():
-    wanted = {"wait_min": 0.2, "cost_usd": 0.02}
-    study = cg.compare(busy, ["fifo", "spt"], range(3), precision=wanted)
-    for figure, width in wanted.items():
-        assert max(widths(study, figure)) <= width
-        assert len(
-            cg.compare(busy, ["fifo", "spt"], range(3), precision={figure: width}).seeds
-        ) <= len(study.seeds)
-    assert len(study.seeds) > 3
-
-
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("policies", "failed"),
@@ -96,24 +83,6 @@ def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
         main("compare quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
     )
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_precision_resumes(tmp_path, runs, monkeypatch):
-    monkeypatch.setattr(replicate, "TASK_S", 0.01)
-    study = partial(
-        cg.compare, busy, ["fifo", "spt"], range(3), out=tmp_path, precision=0.1
-    )
-    first = study()
-    chunks, done = sorted((tmp_path / "chunks").iterdir()), len(runs)
-    assert done == 2 * len(first.seeds)
-    assert len(chunks) > 4
-    for path in chunks[len(chunks) // 2 :]:  # as if it had been interrupted
-        path.unlink()
-    again = study()
-    assert done < len(runs) < 2 * done
-    assert same(again.rows, first.rows)
-    study()
-    assert sorted((tmp_path / "chunks").iterdir()) == chunks
 
 
 @pytest.mark.quick_cases(1)
@@ -473,24 +442,6 @@ def test_numbers_of_numpy_go_into_a_results_directory(study, tmp_path):
     study(out=tmp_path)
 
 
-def test_each_point_is_a_comparison_of_its_own():
-    study = cg.sweep(
-        cg.day,
-        {"name": "hectic", "jobs": 60, "slots": [2, 4], "tight_fraction": [0.1, 0.5]},
-        ["edf", "random"],
-        range(3),
-    )
-    assert len(study.studies) == 4
-    for point, found in study:
-        alone = cg.compare(
-            cg.day("hectic", jobs=60, **point), ["edf", "random"], range(3)
-        )
-        assert same(found.rows, alone.rows)
-        assert str(found) == str(alone)
-        assert study.at(**point) is found
-    assert len({found.means()["edf"]["wait_min"].mean for _, found in study}) == 4
-
-
 def test_a_point_is_found_by_what_varies():
     study = cg.sweep(
         cg.day,
@@ -544,16 +495,6 @@ def test_a_policy_that_has_parameters_takes_another():
     assert (
         study.at(**{"rh:gate=5:reserve": 2}).means()["rh:gate=5"]
         == alone.means()["rh:gate=5,reserve=2"]
-    )
-
-
-def test_a_scenario_may_stay_as_it_is():
-    study = cg.sweep(normal, {"rh:reserve": [0, 2]}, ["rh"], range(2))
-    alone = cg.compare(normal, ["rh:reserve=2"], range(2))
-    assert study.at(**{"rh:reserve": 2}).means()["rh"] == alone.means()["rh:reserve=2"]
-    assert same(
-        cg.sweep(normal, {}, ["fifo"], range(2)).rows,
-        cg.compare(normal, ["fifo"], range(2)).rows,
     )
 
 
@@ -661,23 +602,6 @@ def test_a_parameter_that_is_called_like_a_column_is_not_hidden(name):
         assert study.failures == []
 
 
-def test_the_command_sweeps(printed):
-    line = (
-        "sweep hectic name=quiet slots=3,5 rh:reserve=0,1 --policies fifo,rh --seeds 2"
-    )
-    study = cg.sweep(
-        cg.day,
-        {"name": "quiet", "slots": [3, 5], "rh:reserve": [0, 1]},
-        ["fifo", "rh"],
-        range(2),
-    )
-    assert printed(line) == f"{study}\n"
-    assert printed(f"{line} --format csv") == csv_text(study.rows)
-    found = json.loads(printed(f"{line} --format json"))
-    words = {"name": "quiet", "slots": [3, 5], "rh:reserve": [0, 1]}
-    assert found == json.loads(study.json()) | {"parameters": words}
-
-
 def test_a_value_that_is_a_list_is_labelled_as_a_word_has_it():
     one, two = "RTX 3090", "RTX 3090+RTX A5000"
     grid = {"name": "quiet", "jobs": 2, "slots": [[one], two.split("+")]}
@@ -701,8 +625,3 @@ def test_the_command_reads_values_as_what_they_are(printed):
     assert printed(f"{line} --format csv") == csv_text(
         cg.sweep(cg.day, grid, ["spt"], [0]).rows
     )
-
-
-def test_the_point_of_a_sweep_stands_in_json_although_a_figure_has_its_name():
-    found = cg.sweep(cg.day("quiet"), {"jobs": [3, 4]}, ["fifo"], range(2)).as_dict()
-    assert [row["jobs"] for row in found["figures"]] == [3, 4]

@@ -1,7 +1,6 @@
 """Any SimPy function as the subject of a study."""
 
 import functools
-import json
 import pickle
 from fractions import Fraction
 from pathlib import Path
@@ -265,13 +264,7 @@ def test_runs_and_studies_can_be_pickled():
     assert pickle.loads(pickle.dumps(run)).summary() == run.summary()
 
 
-def test_files_of_a_study_and_of_a_run(tmp_path):
-    study = cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(3))
-    study.to_csv(tmp_path / "study.csv")
-    assert len((tmp_path / "study.csv").read_text().splitlines()) == 7
-    study.to_json(tmp_path / "study.json")
-    stored = json.loads((tmp_path / "study.json").read_text())
-    assert stored["subject"] == "bank"
+def test_the_file_of_a_run(tmp_path):
     cg.simulate(bank).to_csv(tmp_path / "run.csv")
     assert (tmp_path / "run.csv").read_text().startswith("job,submit_s,")
 

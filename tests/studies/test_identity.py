@@ -249,21 +249,6 @@ def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, ru
     refused(partial(study, 2), "code.dotted.inner.rules:rule", "use another directory")
 
 
-def test_a_value_that_is_changed_in_the_running_module_is_told(folder, runs):
-    module = fresh_module(
-        folder,
-        rules_of_mine=(
-            "MOST = 1\n\n"
-            "def rule(view):\n"
-            "    return zip(view.queue[:MOST], view.idle)\n"
-        ),
-    )
-    study = partial(compared, folder / "results", policies=["fifo", module.rule])
-    study()
-    module.MOST = 2
-    refused(study, "code.rules_of_mine:rule", "use another directory")
-
-
 def recursive():
     """Helpers that name each other, and a function that holds itself."""
 

@@ -118,22 +118,6 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
     }
 
 
-def test_the_configuration_tells_what_is_run(tmp_path):
-    swept(tmp_path)
-    found = json.loads((tmp_path / "configuration.json").read_text())
-    assert (found["study"], found["seeds"], list(found["policies"])) == (
-        "sweep",
-        [0, 1, 2],
-        ["fifo", "rh"],
-    )
-    assert [point for point, _ in found["points"]] == [
-        {"name": "quiet", "slots": slots, "rh:reserve": reserve}
-        for slots in (2, 3)
-        for reserve in (0, 1)
-    ]
-    assert [len(scenario["slots"]) for _, scenario in found["points"]] == [2, 2, 3, 3]
-
-
 def test_outcomes_come_back_as_they_were(tmp_path):
     there = Store(tmp_path, {}, [0], {})
     outcomes = [
@@ -407,24 +391,6 @@ def test_a_file_in_place_of_the_chunks_is_one_line(tmp_path):
     shutil.rmtree(tmp_path / "chunks")
     (tmp_path / "chunks").write_text("mine")
     refused(partial(compared, tmp_path), str(tmp_path / "chunks"))
-
-
-def test_a_disk_that_has_become_read_only_is_one_line(tmp_path, monkeypatch):
-    opened = Path.open
-
-    def read_only(path, mode="r", *more, **options):
-        if mode in ("r", "rb"):
-            return opened(path, mode, *more, **options)
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    def kept(path, missing_ok=False):  # as Linux does, whether the file is there or not
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    compared(tmp_path)
-    (tmp_path / "chunks" / "000001.json").unlink()
-    monkeypatch.setattr(Path, "open", read_only)
-    monkeypatch.setattr(Path, "unlink", kept)
-    refused(partial(compared, tmp_path), "000001.json", os.strerror(errno.EROFS))
 
 
 def limited():

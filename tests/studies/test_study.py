@@ -4,7 +4,6 @@ its sentences on differences.
 
 import json
 import math
-import pickle
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from studies.runs import busy, never, normal, quiet, unlucky
 from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.table import Table, figure_text
+from cgrsp_simpy.base.table import figure_text
 from cgrsp_simpy.studies.study import interval
 
 SCENARIOS = {
@@ -25,7 +24,7 @@ SCENARIOS = {
     "waiting": lambda: cg.waiting.Scenario(
         cg.waiting.ExponentialJobs(40, 0.02, 500.0), machines=8
     ),
-    "hgsp": lambda: cg.hgsp.Scenario("tasks1"),
+    "hgsp": lambda: cg.hgsp.Scenario(cg.hgsp.Level(9, "small", 3.0, (1.0, 2.0))),
     "llm": lambda: cg.llm.Scenario(cg.llm.Offered(20)),
     "cluster": lambda: cg.cluster.Scenario(
         cg.cluster.Offered(jobs=9, warm_up=0, after=0)
@@ -147,23 +146,6 @@ def test_a_study_is_one_line_and_in_a_notebook_the_tables_that_it_prints(study, 
     assert str(study) == "\n\n".join(table.text() for table in study.tables)
 
 
-def test_what_a_user_calls_his_things_is_escaped():
-    def broken(view):
-        raise RuntimeError("<b>no & no</b>")
-
-    study = cg.compare(
-        cg.day("quiet"), ["fifo", lambda view: zip(view.queue, view.idle)], [0, 1]
-    )
-    assert "&lt;lambda&gt;" in study._repr_html_()
-    assert cells(study._repr_html_())[0][2][0] == "<lambda>"
-    html = cg.compare(cg.day("quiet"), ["fifo", broken], [0])._repr_html_()
-    assert "&lt;b&gt;no &amp; no&lt;/b&gt;" in html
-    assert "<b>" not in html
-    table = Table("a < b", [["x"], ["<y>"]], "c & d").html()
-    assert cells(table) == [[["x"], ["<y>"]]]
-    assert "a &lt; b" in table and "c &amp; d" in table
-
-
 NOTEBOOK = """
 import sys, types
 for name in ("ipykernel", "ipykernel.zmqshell", "IPython"):
@@ -235,22 +217,13 @@ def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
     check_refused(lambda: cg.plots.sweep_lines(study, "wait_mins"), words)
 
 
-def test_names_that_are_there_are_looked_up_as_ever(tried):
-    means = pickle.loads(pickle.dumps(tried.means()))
-    assert repr(means) == repr(tried.means())
-    assert isinstance(means, dict)
-    assert means["fifo"].get("nothing") is None
-    assert "nothing" not in means["fifo"]
-    check_refused(lambda: means["fifo"]["nothing"], ["unknown figure"])
-
-
 # ---- sentences on the differences ----
 
 
 @pytest.fixture(scope="module")
 def study():
     return cg.compare(
-        cg.day("hectic", jobs=300), ["fifo", "spt", "edf", "rh"], range(12)
+        cg.day("hectic", 2, jobs=120), ["fifo", "spt", "edf", "rh"], range(12)
     )
 
 
@@ -267,19 +240,11 @@ def test_the_tests_are_those_of_the_values(study):
             ours, first = study.values(policy, figure), study.values("fifo", figure)
             if np.array_equal(ours, first):
                 continue
-            t = stats.ttest_rel(ours, first)
-            low, high = t.confidence_interval()
-            d = cg.statistics.cohens_d(ours, first)
-            paired = cg.statistics.cohens_d_paired(ours, first)
-            expected = [t.statistic, t.pvalue, low, high, d, paired]
-            names = ("t", "p", "d", "d_paired")
-            t_value, p, *sizes = (value[name] for name in names)
-            found = [t_value, p, *value["ci95"], *sizes]
-            assert found == pytest.approx(expected, rel=1e-9)
-            assert (
-                value["wilcoxon_p"] == cg.statistics.paired_test(ours, first).wilcoxon_p
-            )
-            assert (value["n"], "note" in value) == (12, False)
+            test = cg.statistics.paired_test(ours, first)
+            for name in ("t", "p", "d", "d_paired", "wilcoxon_p", "n"):
+                assert value[name] == getattr(test, name)
+            interval = stats.ttest_rel(ours, first).confidence_interval()
+            assert value["ci95"] == pytest.approx(interval, rel=1e-9)
 
 
 def test_holm_is_over_every_policy_and_figure(study):

@@ -1,7 +1,7 @@
 """The models of scenarios/textbook, the same in bare SimPy, and their formulas."""
 
-import ast
 import functools
+import inspect
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -119,33 +119,7 @@ def formulas():
     ]
 
 
-def program_lines(path):
-    """Return the number of non-blank lines of a program without its docstring, its
-    main part, and functions that only this calls.
-    """
-    text = path.read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    functions = {
-        node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)
-    }
-    kept = []
-    for node in tree.body:
-        is_main = isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        other = node.name != path.stem if node in functions.values() else False
-        if not (is_main or is_text or other):
-            kept.append(node)
-    lines = text.splitlines()
-    first_lines = (
-        min(
-            [
-                node.lineno,
-                *(item.lineno for item in getattr(node, "decorator_list", [])),
-            ]
-        )
-        for node in kept
-    )
-    spans = zip(first_lines, (node.end_lineno for node in kept))
-    return sum(
-        bool(line.strip()) for first, last in spans for line in lines[first - 1 : last]
-    )
+def program_lines(function):
+    """Return the number of non-blank lines of a function."""
+    lines = inspect.getsource(function).splitlines()
+    return sum(bool(line.strip()) for line in lines)

@@ -170,47 +170,6 @@ def test_a_type_of_its_own_persistence_beside_one_without():
 # ---- in runs ----
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rh", "triage", "watch"])
-def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(policy):
-    plain = cg.simulate(cg.day("normal", jobs=200), policy, 3)
-    told = cg.simulate(
-        cg.day("normal", jobs=200, persistence_s=0, sight="none"), policy, 3
-    )
-    assert plain.jobs.tobytes() == told.jobs.tobytes()
-
-
-@pytest.mark.quick_cases(3)
-@pytest.mark.parametrize("policy", ["fifo", "rh", "watch", "triage"])
-@pytest.mark.parametrize("free", [False, True])
-def test_every_dispatch_meets_the_market_s_status(policy, free):
-    """So all slots of a type meet the same one in an instant, under any policy."""
-    for sight in ("none", "now", "poll:600"):
-        day = cg.day(
-            "hectic", jobs=150, persistence_s=900, sight=sight, free_types=free
-        )
-        run, stock = cg.simulate(day, policy, 1), Stock(day.market, 1)
-        for record in run.jobs:
-            gpu = day.gpus[record["gpu"]]
-            assert record["status"] == stock.status(gpu, record["dispatch_s"], 0.0)
-
-
-def test_a_gang_meets_the_worst_status_of_its_types():
-    jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
-    day = cg.Scenario(
-        "gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now")
-    )
-    run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
-    types = {
-        job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()
-    }
-    for record in run.jobs:
-        met = [
-            stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]
-        ]
-        assert record["status"] == max(met)
-    assert len(set(run.jobs["status"].tolist())) > 1
-
-
 @pytest.mark.parametrize("sight", ["now", "poll:600"])
 def test_the_view_shows_the_status_as_of_the_last_look(sight):
     seen = []

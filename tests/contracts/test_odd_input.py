@@ -87,7 +87,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 
 def test_policies_and_seeds_may_come_from_generators():
-    names, scenario = ("fifo", "spt"), cg.day("normal", jobs=10)
+    names, scenario = ("fifo", "spt"), cg.day("normal", jobs=2, slots=1)
     advice = cg.advise(scenario, (name for name in names), (n for n in range(2)))
     assert {option.policy for option in advice.tried} >= {*names}
     assert advice.seeds == [0, 1]

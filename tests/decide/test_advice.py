@@ -30,7 +30,7 @@ def place(gap_s=60.0, slots=1, jobs=60, classes=(LOOSE,)):
 
 @pytest.fixture(scope="module")
 def found():
-    return advise(place(30.0), ["fifo", "edf"], range(12))
+    return advise(place(30.0), ["fifo", "edf"], range(6))
 
 
 def log_of_days(folder, days, per_day=24):
@@ -84,7 +84,7 @@ def test_the_three_lines_are_what_the_runs_say(found):
         f" {found.best.slots - 1} one)."
     )
     now, then = (
-        costs_of(place(30.0), each, range(12)) for each in (found.now, found.best)
+        costs_of(place(30.0), each, range(6)) for each in (found.now, found.best)
     )
     saved = {part: now[part] - then[part] for part in PARTS}
     mean, half = spread(sum(saved.values()))
@@ -111,7 +111,7 @@ def test_the_three_lines_are_what_the_runs_say(found):
     assert (
         sure
         == f"How sure: {mean - half:.2f} to {mean + half:.2f} USD, the 95 % interval"
-        " over 12 days of the same distributions that the search did not use, p ="
+        " over 6 days of the same distributions that the search did not use, p ="
         f" {p:.1g}."
     )
 

@@ -19,7 +19,7 @@ MIX = {"quiet": 0.6, "normal": 0.3, "hectic": 0.1}
 
 def day_of(kind):
     """Days of few jobs, and of slots of their own."""
-    slots, jobs = {"quiet": (2, 4), "normal": (3, 20), "hectic": (4, 250)}[kind]
+    slots, jobs = {"quiet": (2, 4), "normal": (3, 20), "hectic": (4, 200)}[kind]
     return cg.day(kind, slots, tight_fraction=0.5, jobs=jobs)
 
 
@@ -108,7 +108,7 @@ def test_figures_of_a_month_are_those_of_its_jobs(months):
 
 
 def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
-    for row in months.rows:
+    for row in months.rows[::4]:  # each policy and each seed once
         run = months.run(row["policy"], row["seed"])
         records = [run.day(each["day"]).jobs for each in run.rows()]
         jobs = np.concatenate(records)

@@ -252,11 +252,11 @@ def test_where_three_lines_meet_there_is_one_corner():
 
 def test_the_frontier_is_the_bounds_at_its_prices():
     prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
-    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
-    assert (found.seeds, found.bin_s) == ((0, 1), 1800)
+    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=3600)
+    assert (found.seeds, found.bin_s) == ((0, 1), 3600)
     assert found.least == {
         price: [
-            lower_bound(odd(0), seed, weights, 1800).value or 0.0 for seed in (0, 1)
+            lower_bound(odd(0), seed, weights, 3600).value or 0.0 for seed in (0, 1)
         ]
         for price, weights in prices.items()
     }

@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from support import check_refused, outcome
+from support import check_refused, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
@@ -74,16 +74,6 @@ def holds(text, words):
         if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
     ]
     assert not missing, f"{missing} not in {text!r}"
-
-
-# ---- options ----
-
-
-def test_an_error_in_a_process_of_its_own_is_one_line_too():
-    command = [sys.executable, "-m", "cgrsp_simpy", "run", "hectic", "slots=0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "cgrsp run: slots(=0) must be a whole number >= 1\n"
 
 
 # ---- scenario files ----
@@ -807,16 +797,7 @@ PYTHON = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    PYTHON,
-    ids=[f"{number}-{words[0]}" for number, (_, words) in enumerate(PYTHON)],
-)
-def test_a_wrong_value_in_python_is_an_input_error_of_one_line(call, words):
-    with pytest.raises(cg.InputError) as caught:
-        call()
-    assert len(str(caught.value).splitlines()) == 1
-    holds(str(caught.value), words)
+test_a_wrong_value_in_python_is_an_input_error_of_one_line = refusals(*PYTHON)
 
 
 # ---- policies that go wrong ----

@@ -140,7 +140,7 @@ def cases(draw):
 
 
 @given(cases())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
     outcome = simulated(case, keep=True)
     jobs, line = outcome.jobs, outcome.timeline

@@ -1013,33 +1013,6 @@ def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, w
 
 # ---- a job that no fleet of the scenario can hold ----
 
-WIDE = [
-    # (file, text, options): job 1 takes eight GPUs of five slots
-    (
-        "wide.csv",
-        "submit_s,service_s,gpus\n0,5,1\n1,5,8\n",
-        ["rental", "trace=wide.csv"],
-    ),
-    (
-        "wide.toml",
-        (
-            "[workload]\n"
-            "job = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0,"
-            " deadline_s = 9, gpus = 8}]"
-        ),
-        ["wide.toml"],
-    ),
-]
-
-
-@pytest.mark.parametrize("policy", ["fifo", "random", "rh"])
-@pytest.mark.parametrize(("name", "text", "options"), WIDE, ids=["csv", "toml"])
-def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
-    refused, tmp_path, name, text, options, policy
-):
-    (tmp_path / name).write_text(text)
-    holds(refused("run", *options, "--policy", policy), ["job 1", "8", "5"])
-
 
 @pytest.mark.slow
 def test_a_worker_process_that_dies_is_one_line(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 from rental.policies.views import gpu, scenario_of
-from support import check_refused, refusals
+from support import refusals
 
 import cgrsp_simpy as cg
 
@@ -76,26 +76,3 @@ def test_a_policy_may_be_a_function_in_a_file(file):
         cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"]
         == 6
     )
-
-
-@pytest.mark.parametrize(
-    ("source", "name", "words"),
-    [
-        (
-            "def youngest_first(view):\n    return []\n",
-            "youngest",
-            ["'youngest'", "'youngest_first'"],
-        ),
-        ("def youngest_first(view):\n    return []\n", "", ["''", "youngest_first"]),
-        ("limit = 3\n", "limit", ["'limit'"]),  # not a function
-        ("def broken(:\n", "broken", ["my_rules.py", "SyntaxError"]),
-        (
-            "import no_such_module_of_mine\n",
-            "rule",
-            ["my_rules.py", "no_such_module_of_mine"],
-        ),
-    ],
-)
-def test_a_file_without_the_function_is_an_error(file, source, name, words):
-    path = file(source, "my_rules.py")
-    check_refused(lambda: cg.make_policy(f"{path}:{name}"), words)

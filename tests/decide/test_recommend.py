@@ -349,15 +349,6 @@ def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, change
 
 
 @pytest.mark.slow
-def test_a_target_that_nothing_reaches_gets_what_comes_nearest():
-    """No job ends before it has run."""
-    impossible = place(100.0, classes=[cg.DeadlineClass("all", 1.0, 10.0)])
-    own = search(impossible, ["fifo", "edf"], limits={"miss_pct": 1.0})
-    found = own.least_change()
-    assert own.excess(found, own.seeds) > 90
-
-
-@pytest.mark.slow
 def test_a_budget_buys_the_least_inconvenience():
     """Where each slot helps, all that the budget pays for are taken, and not one
     more.

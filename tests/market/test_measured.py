@@ -169,26 +169,6 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
 
 
-@pytest.mark.slow
-def test_the_fitted_law_s_runs_and_correlations_are_those_of_the_law():
-    """Of a stationary law of two statuses in closed form: correlation exp(-lag/tau),
-    and runs end at a step with chance (1 - exp(-step/tau)) times that of the other
-    status.
-    """
-    fit = cg.fit_stock(simulated(6120.0, 600.0, 1000, 0, [(0.6, 0.0, 0.4)] * 24))
-    kept = math.exp(-600 / fit.stock.persistence_s)
-    low = fit.polls.shares[2]
-    assert fit.correlation(1) == pytest.approx(kept**6, abs=0.01)
-    # chances that differ by hour, if but by noise, end some more
-    assert fit.run_h(low=True) == pytest.approx(
-        600 / 3600 / (1 - kept) / (1 - low), rel=0.05
-    )
-    assert fit.polls.run_h(low=True) == pytest.approx(fit.run_h(low=True), rel=0.05)
-    value, half_width = fit.polls.correlation(1)
-    assert abs(value - math.exp(-3600 / 6120)) <= 2 * half_width
-    assert 0.005 < half_width < 0.05
-
-
 @settings(max_examples=20)
 @given(
     st.lists(st.integers(-1, 2), min_size=300, max_size=600),

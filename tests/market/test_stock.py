@@ -188,13 +188,6 @@ def test_the_view_shows_the_status_as_of_the_last_look(sight):
     assert len({status for _, _, status, _ in seen}) == 3
 
 
-def test_the_thesis_s_view_knows_of_no_look():
-    view = cg.day("quiet").moment([])
-    assert view.seen_s(view.slots[0]) is None
-    blind = cg.day("quiet", persistence_s=900).moment([])
-    assert blind.seen_s(blind.slots[0]) is None
-
-
 # ---- replay ----
 
 

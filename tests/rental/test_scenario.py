@@ -165,12 +165,6 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
     ]
 
 
-def test_a_job_by_hand_is_of_one_of_the_two_classes_unless_it_says_so():
-    assert cg.Job(0, 0, 9, tight=True).deadline_class == 0
-    assert cg.Job(0, 0, 9).deadline_class == 1
-    assert cg.Job(0, 0, 9, deadline_class=7).deadline_class == 7
-
-
 # ---- logs ----
 
 LOG = """submit_s,service_s,deadline_s,qos

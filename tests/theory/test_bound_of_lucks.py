@@ -174,19 +174,18 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     )
 
 
-def test_logs_of_weeks_and_of_wide_jobs_are_refused():
-    def log(submit, time, gpus):
-        return cg.LoggedWorkload(
-            (0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0)
-        )
+def of_two(submit_s, service_s, gpus):
+    """A log whose second job is this one."""
+    columns = (0.0, submit_s), (60.0, service_s), (9e7, 9e7), (1, gpus), (1.0, 1.0)
+    return cg.Scenario("log", cg.LoggedWorkload(*columns))
 
-    for load, message in [
-        (log(1e6, 60.0, 1), "last submission"),
-        (log(9.0, 1e6, 1), "longest execution"),
-        (log(9.0, 60.0, 2), "gpus of job 1"),
-    ]:
-        with pytest.raises(cg.InputError, match=message):
-            lower_bound(cg.Scenario("log", load))
+
+test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
+    (of_two(1e6, 60.0, 1), "last submission"),
+    (of_two(9.0, 1e6, 1), "longest execution"),
+    (of_two(9.0, 60.0, 2), "gpus of job 1"),
+    call=lower_bound,
+)
 
 
 # ---- what is not proved ----

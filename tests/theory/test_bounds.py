@@ -329,14 +329,6 @@ def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
     )
 
 
-test_jobs_of_several_gpus_are_refused = refusals(
-    (
-        lambda: lower_bound(cg.Scenario("wide", JobList((cg.Job(0, 0, 1, gpus=2),)))),
-        "gpus of job 0",
-    )
-)
-
-
 def answered(line):
     return (
         verb.COMMANDS["bound"]

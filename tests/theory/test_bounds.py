@@ -389,6 +389,29 @@ def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds(monkeypat
     )
 
 
+@pytest.mark.parametrize(
+    ("bounds", "bin_min", "note"),
+    [
+        ([Bound(0.5, None, 10.0)], None, "all draws of each job, in steps of 10 s"),
+        # the first by the recursion
+        (
+            [Bound(0.5, None, 10.0), Bound(0.5, 0.7, 600.0)],
+            10,
+            "prices in bins of 10 min: 0.20 below the program in groups; narrower bins"
+            " raise the bound, and take longer",
+        ),
+    ],
+)
+def test_notes_are_those_of_the_program_where_there_is_one(
+    bounds, bin_min, note, monkeypatch
+):
+    monkeypatch.setattr(verb, "lower_bounds", lambda *_: [bounds])
+    line = f"quiet --objective miss --seeds {len(bounds)}"
+    found = json.loads(answered(f"{line} --format json"))
+    assert (found["bin_min"], found["notes"]) == (bin_min, [note])
+    assert answered(line).startswith("quiet: no policy has less than 0.50")
+
+
 def test_where_no_bound_is_known_none_is_shown(monkeypatch):
     table, found = reported(monkeypatch, None, None)
     assert table.splitlines()[0] == "quiet: no bound known" and found["bound"] is None

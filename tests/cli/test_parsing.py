@@ -10,6 +10,7 @@ from shutil import which
 import pytest
 from support import CGRSP, check_bad_input, outcome, output
 
+from cgrsp_simpy.base.files import MOST_BYTES
 from cgrsp_simpy.cli import VERBS, overview, parser_of
 from cgrsp_simpy.cli.parameters import SOURCE_WORDS
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, Worded
@@ -138,6 +139,7 @@ def test_help_is_complete_in_80_columns(verb):
     assert not [line for line in lines if line.endswith(("...", "…"))] or not verb
     assert "{" not in text  # a placeholder that nothing has filled
     assert all(name in overview() for name in VERBS)
+    assert not verb or f"{MOST_BYTES // 2**20} MiB" in " ".join(text.split())
 
 
 def test_there_are_at_most_80_options_and_words_beside_the_parameters():

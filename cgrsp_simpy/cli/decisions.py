@@ -215,7 +215,9 @@ def _notes(
     if scenario.terms.warm_s or scenario.terms.retry_s is not None:
         notes.append("provisioning is left out, as instances may be warm or refused")
     if programs:
-        below = mean([(own.program or 0) - (own.value or 0) for own in programs]).mean
+        below = mean(
+            [(each.program or 0) - (each.value or 0) for each in programs]
+        ).mean
         notes.append(
             f"prices in bins of {programs[0].step_s / 60:g} min: {below:.2f} below the"
             " program in groups; narrower bins raise the bound, and take longer"
@@ -258,9 +260,9 @@ def _frontier(
 ) -> Answer:
     scenario = worded.scenario
     named = check_policies(policies, scenario)
-    found = frontier(scenario, seeds, args.workers, bin_s=bin_s)
+    limits = frontier(scenario, seeds, args.workers, bin_s=bin_s)
     means = expected(scenario, named, seeds, args.workers)
-    rows = _points(found) + [_point(name, means, found) for name in named]
+    rows = _points(limits) + [_point(name, means, limits) for name in named]
     if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
@@ -270,7 +272,7 @@ def _frontier(
         log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
-        for price, value in found.means.items()
+        for price, value in limits.means.items()
     ]
     content = document(
         scenario.name,
@@ -282,21 +284,23 @@ def _frontier(
         least=least,
     )
     return formatted(
-        args, content, rows, lambda: _frontier_tables(scenario.name, rows, found)
+        args, content, rows, lambda: _frontier_tables(scenario.name, rows, limits)
     )
 
 
-def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
+def _point(
+    name: str, means: dict[tuple[str, str, int], float], limits: Frontier
+) -> Row:
     """Return a policy's figures: means over seeds of the means over draws."""
     point: Row = {"kind": "policy", "name": name}
     for figure in ("wait_min", "miss_pct"):
-        values = [means[name, figure, seed] for seed in found.seeds]
-        own = over_seeds(found.scenario, found.seeds, values)
-        point |= {figure: own.mean, f"{figure}_half": own.half_width}
+        values = [means[name, figure, seed] for seed in limits.seeds]
+        value = over_seeds(limits.scenario, limits.seeds, values)
+        point |= {figure: value.mean, f"{figure}_half": value.half_width}
     return point
 
 
-def _points(found: Frontier) -> list[Row]:
+def _points(limits: Frontier) -> list[Row]:
     """Return the corners of the frontier and of its interval."""
     return [
         {
@@ -307,12 +311,12 @@ def _points(found: Frontier) -> list[Row]:
             "miss_pct": miss,
             "miss_pct_half": None,
         }
-        for kind, corners in found.corners.items()
+        for kind, corners in limits.corners.items()
         for wait, miss in corners
     ]
 
 
-def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Table]:
+def _frontier_tables(name: str, rows: Sequence[Row], limits: Frontier) -> list[Table]:
     shown = ("wait_min", "miss_pct")
     corners = [
         {each: row[each] for each in shown} for row in rows if row["kind"] == "bound"
@@ -321,16 +325,17 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
         {
             "policy": row["name"],
             **{each: _spread(row, each) for each in shown},
-            "least miss_pct at this wait": found.miss_pct(row["wait_min"]) or None,
+            "least miss_pct at this wait": limits.miss_pct(row["wait_min"]) or None,
         }
         for row in rows
         if row["kind"] == "policy"
     ]
     heading = (
         f"{name}: no policy is below the line through these corners;"
-        f" {many(len(found.seeds), 'seed')}, prices in bins of {found.bin_s / 60:g} min"
+        f" {many(len(limits.seeds), 'seed')}, prices in bins of {limits.bin_s / 60:g}"
+        " min"
     )
-    spread = ", ± 95 % over seeds" if "high" in found.corners else ""
+    spread = ", ± 95 % over seeds" if "high" in limits.corners else ""
     return [
         Table(heading, cells_of(corners)),
         Table(

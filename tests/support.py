@@ -218,6 +218,12 @@ def refusals(*cases, call=None, error=cg.InputError):
     return refused
 
 
+def phases(run):
+    """The claims of a run on rented slots: job, slot, phase, from and to."""
+    names = ["job", "resource", "phase", "from_s", "to_s"]
+    return run.claims[names].tolist()
+
+
 def messages(caplog, level):
     """Messages that were logged at a level."""
     return [record.getMessage() for record in caplog.records if record.levelno == level]

@@ -402,12 +402,12 @@ def _study_settings(args: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def _working(what: str) -> Iterator[None]:
-    """Show the task and the elapsed time on a terminal, after two seconds."""
+    """Show the task and the elapsed time on a terminal, after SILENT_S."""
     if not sys.stderr.isatty():
         yield
         return
     ended = threading.Event()
-    clock = threading.Thread(target=_tell, args=(what, ended), daemon=True)
+    clock = threading.Thread(target=_show_elapsed, args=(what, ended), daemon=True)
     clock.start()
     try:
         yield
@@ -416,7 +416,7 @@ def _working(what: str) -> Iterator[None]:
         clock.join()
 
 
-def _tell(what: str, ended: threading.Event) -> None:
+def _show_elapsed(what: str, ended: threading.Event) -> None:
     if ended.wait(SILENT_S):
         return
     with progress(desc=what, bar_format="{desc}: {elapsed}", delay=0) as line:

@@ -31,7 +31,7 @@ from cgrsp_simpy.decide.advice import POLICIES, SEARCHED, advise
 from cgrsp_simpy.decide.bounds import BIN_S, OBJECTIVES, Bound, check_bin
 from cgrsp_simpy.decide.clairvoyant import MOST_JOBS, optimum
 from cgrsp_simpy.decide.gaps import (
-    LUCKS,
+    DRAWS,
     PRICES,
     Frontier,
     expected,
@@ -104,16 +104,30 @@ def _bound(args: argparse.Namespace) -> Answer:
     worded = rental_of(args, "bound")
     scenario = worded.scenario
     if args.clairvoyant:
-        return _clairvoyant(args, worded, objective, seeds)
-    bin_s = None if args.bin is None else 60 * args.bin
-    named = args.policies or ON_FRONTIER.split(",")
-    times, runs = (len(PRICES), LUCKS * len(named)) if args.frontier else (1, 0)
-    check_bounds(args, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S)
-    if args.frontier:
-        return _frontier(args, worded, named, seeds, bin_s or BIN_S)
-    asked = Prices(**prices) if objective == "cost" else objective
-    (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
-    return _bounded(args, worded, objective, seeds, bounds)
+        rows, title, more = _clairvoyant(args, scenario, objective, seeds)
+    else:
+        bin_s = None if args.bin is None else 60 * args.bin
+        named = args.policies or ON_FRONTIER.split(",")
+        times, runs = (len(PRICES), DRAWS * len(named)) if args.frontier else (1, 0)
+        check_bounds(
+            args, scenario, times * len(seeds), runs * len(seeds), bin_s or BIN_S
+        )
+        if args.frontier:
+            return _frontier(args, worded, named, seeds, bin_s or BIN_S)
+        asked = Prices(**prices) if objective == "cost" else objective
+        (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
+        rows, title, more = _bounded(scenario, objective, seeds, bounds)
+    content = document(
+        scenario.name,
+        rows,
+        parameters=worded.parameters,
+        seeds=seeds,
+        objective=objective,
+        **more,
+    )
+    note = "\n".join(more.get("notes", ()))
+    table = Table(f"{scenario.name}: {title}", cells_of(rows), note)
+    return formatted(args, content, rows, lambda: [table])
 
 
 def check_bounds(
@@ -157,52 +171,34 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _bounded(
-    args: argparse.Namespace,
-    worded: Worded,
-    objective: str,
-    seeds: Sequence[int],
-    bounds: Sequence[Bound],
-) -> Answer:
-    scenario = worded.scenario
+    scenario: Scenario, objective: str, seeds: Sequence[int], bounds: Sequence[Bound]
+) -> tuple[list[Row], str, Row]:
+    """Return the rows, the title, and the other entries of the JSON document."""
     value = over_seeds(scenario, seeds, [bound.value or 0.0 for bound in bounds])
     rows = [
         {"seed": seed, "value": bound.value, "program": bound.program}
         for seed, bound in zip(seeds, bounds)
     ]
-    notes = _notes(scenario, bounds, value)
-    lost = any(bound.program is not None for bound in bounds)
-    known = value if any(bound.value is not None for bound in bounds) else None
+    programs = [bound for bound in bounds if bound.program is not None]
+    known = any(bound.value is not None for bound in bounds)
     least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
-    heading = (
+    title = (
         f"no policy has less than {least} {UNITS[objective]}, in the mean over the"
         " draws"
     )
-    table = Table(
-        f"{scenario.name}: {heading if known else NONE_KNOWN}",
-        cells_of(rows),
-        "\n".join(notes),
-    )
-    content = document(
-        scenario.name,
-        rows,
-        parameters=worded.parameters,
-        seeds=seeds,
-        objective=objective,
-        bin_min=bounds[0].step_s / 60 if lost else None,
-        bound=plain_mean(value) if known else None,
-        notes=notes,
-    )
-    return formatted(args, content, rows, lambda: [table])
+    more = {
+        "bin_min": programs[0].step_s / 60 if programs else None,
+        "bound": plain_mean(value) if known else None,
+        "notes": _notes(scenario, bounds, programs, value),
+    }
+    return rows, title if known else NONE_KNOWN, more
 
 
-def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str]:
-    """Return caveats about the bounds and their mean."""
+def _notes(
+    scenario: Scenario, bounds: Sequence[Bound], programs: Sequence[Bound], value: Mean
+) -> list[str]:
+    """Return caveats about the bounds, some of them by programs, and their mean."""
     unknown = sum(bound.value is None for bound in bounds)
-    lost = [
-        bound.program - (bound.value or 0)
-        for bound in bounds
-        if bound.program is not None
-    ]
     notes = []
     if 0 < unknown < len(bounds):
         notes.append(f"{NONE_KNOWN} for {many(unknown, 'seed')}, which count as 0")
@@ -218,14 +214,16 @@ def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str
         )
     if scenario.terms.warm_s or scenario.terms.retry_s is not None:
         notes.append("provisioning is left out, as instances may be warm or refused")
-    step_min = bounds[0].step_s / 60
-    if lost:
+    if programs:
+        below = mean(
+            [(each.program or 0) - (each.value or 0) for each in programs]
+        ).mean
         notes.append(
-            f"prices in bins of {step_min:g} min: {mean(lost).mean:.2f} below the"
+            f"prices in bins of {programs[0].step_s / 60:g} min: {below:.2f} below the"
             " program in groups; narrower bins raise the bound, and take longer"
         )
     else:
-        notes.append(f"all draws of each job, in steps of {60 * step_min:g} s")
+        notes.append(f"all draws of each job, in steps of {bounds[0].step_s:g} s")
     return notes
 
 
@@ -233,25 +231,16 @@ def _notes(scenario: Scenario, bounds: Sequence[Bound], value: Mean) -> list[str
 
 
 def _clairvoyant(
-    args: argparse.Namespace, worded: Worded, objective: str, seeds: Sequence[int]
-) -> Answer:
-    scenario = worded.scenario
+    args: argparse.Namespace, scenario: Scenario, objective: str, seeds: Sequence[int]
+) -> tuple[list[Row], str, Row]:
+    """Return what `_bounded` returns, of the optima with all draws known."""
     tasks = {seed: (scenario, seed, objective) for seed in seeds}
     results = as_they_come(_optimum, tasks, args.workers)
     done = dict(progress(results, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
-    content = document(
-        scenario.name,
-        rows,
-        parameters=worded.parameters,
-        seeds=seeds,
-        objective=objective,
-        optimum=plain_mean(value),
-    )
-    heading = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
-    table = Table(f"{scenario.name}: {heading}", cells_of(rows))
-    return formatted(args, content, rows, lambda: [table])
+    title = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
+    return rows, title, {"optimum": plain_mean(value)}
 
 
 def _optimum(task: tuple[Scenario, int, str]) -> Row:
@@ -271,19 +260,19 @@ def _frontier(
 ) -> Answer:
     scenario = worded.scenario
     named = check_policies(policies, scenario)
-    found = frontier(scenario, seeds, args.workers, bin_s=bin_s)
+    limits = frontier(scenario, seeds, args.workers, bin_s=bin_s)
     means = expected(scenario, named, seeds, args.workers)
-    rows = _points(found) + [_point(name, means, found) for name in named]
+    rows = _points(limits) + [_point(name, means, limits) for name in named]
     if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
         figures.frontier(
-            f"{scenario.name}, {many(len(seeds), 'seed')}, {LUCKS} draws of each"
+            f"{scenario.name}, {many(len(seeds), 'seed')}, {DRAWS} draws of each"
         ).write(Path(args.report), rows)
         log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
-        for price, value in found.means.items()
+        for price, value in limits.means.items()
     ]
     content = document(
         scenario.name,
@@ -295,21 +284,23 @@ def _frontier(
         least=least,
     )
     return formatted(
-        args, content, rows, lambda: _frontier_tables(scenario.name, rows, found)
+        args, content, rows, lambda: _frontier_tables(scenario.name, rows, limits)
     )
 
 
-def _point(name: str, means: dict[tuple[str, str, int], float], found: Frontier) -> Row:
+def _point(
+    name: str, means: dict[tuple[str, str, int], float], limits: Frontier
+) -> Row:
     """Return a policy's figures: means over seeds of the means over draws."""
     point: Row = {"kind": "policy", "name": name}
     for figure in ("wait_min", "miss_pct"):
-        values = [means[name, figure, seed] for seed in found.seeds]
-        own = over_seeds(found.scenario, found.seeds, values)
-        point |= {figure: own.mean, f"{figure}_half": own.half_width}
+        values = [means[name, figure, seed] for seed in limits.seeds]
+        value = over_seeds(limits.scenario, limits.seeds, values)
+        point |= {figure: value.mean, f"{figure}_half": value.half_width}
     return point
 
 
-def _points(found: Frontier) -> list[Row]:
+def _points(limits: Frontier) -> list[Row]:
     """Return the corners of the frontier and of its interval."""
     return [
         {
@@ -320,13 +311,12 @@ def _points(found: Frontier) -> list[Row]:
             "miss_pct": miss,
             "miss_pct_half": None,
         }
-        for kind, corners in found.corners.items()
+        for kind, corners in limits.corners.items()
         for wait, miss in corners
-        if kind == "bound" or len(found.seeds) > 1
     ]
 
 
-def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Table]:
+def _frontier_tables(name: str, rows: Sequence[Row], limits: Frontier) -> list[Table]:
     shown = ("wait_min", "miss_pct")
     corners = [
         {each: row[each] for each in shown} for row in rows if row["kind"] == "bound"
@@ -335,22 +325,23 @@ def _frontier_tables(name: str, rows: Sequence[Row], found: Frontier) -> list[Ta
         {
             "policy": row["name"],
             **{each: _spread(row, each) for each in shown},
-            "least miss_pct at this wait": found.miss_pct(row["wait_min"]) or None,
+            "least miss_pct at this wait": limits.miss_pct(row["wait_min"]) or None,
         }
         for row in rows
         if row["kind"] == "policy"
     ]
     heading = (
         f"{name}: no policy is below the line through these corners;"
-        f" {many(len(found.seeds), 'seed')}, prices in bins of {found.bin_s / 60:g} min"
+        f" {many(len(limits.seeds), 'seed')}, prices in bins of {limits.bin_s / 60:g}"
+        " min"
     )
-    spread = ", ± 95 % over seeds" if len(found.seeds) > 1 else ""
+    spread = ", ± 95 % over seeds" if "high" in limits.corners else ""
     return [
         Table(heading, cells_of(corners)),
         Table(
             "policies",
             cells_of(policies),
-            f"means over {LUCKS} draws of each seed's arrivals{spread};"
+            f"means over {DRAWS} draws of each seed's arrivals{spread};"
             f" -: {NONE_KNOWN}",
         ),
     ]

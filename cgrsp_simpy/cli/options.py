@@ -192,11 +192,11 @@ def check_work(
     minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
-    told = f"{jobs:,} jobs will be {done}, which takes about {took}{memory}"
+    work = f"{jobs:,} jobs will be {done}, which takes about {took}{memory}"
     if (jobs / per_s > MOST_S or held > MOST_HELD) and not args.yes:
-        raise InputError(f"{told}; add --yes to start anyway")
+        raise InputError(f"{work}; add --yes to start anyway")
     if seconds > 60:
-        log.info("%s", told)
+        log.info("%s", work)
 
 
 def policies_of(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
 from cgrsp_simpy.base.checks import nearest
+from cgrsp_simpy.base.files import MOST_BYTES, MOST_LINES
 from cgrsp_simpy.base.table import Table, csv_text, json_text, visible
 from cgrsp_simpy.rental.workload import DAYS
 
@@ -150,14 +151,13 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
     command.add_arguments(parser)
     group = parser.add_argument_group("general options")
     if command.formats:
-        names = ", ".join(command.formats)
         default = command.formats[0]
         group.add_argument(
             "--format",
             choices=command.formats,
             default=default,
             metavar="NAME",
-            help=f"output format: {names} (default: {default})",
+            help=f"output format: {', '.join(command.formats)} (default: {default})",
         )
     if command.parallel:
         group.add_argument(
@@ -183,7 +183,10 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
     group.add_argument(
         "--large-files",
         action="store_true",
-        help="read files even if they have more than 2 million lines or 500 MiB",
+        help=(
+            f"read files even if they have more than {MOST_LINES:,} lines or"
+            f" {MOST_BYTES >> 20} MiB"
+        ),
     )
     parser.set_defaults(carry_out=command.carry_out)
     if not command.parallel:

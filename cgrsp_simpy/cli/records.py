@@ -82,23 +82,23 @@ def _report(args: argparse.Namespace) -> Answer:
     rows = [_summary(each) for each in polls]
     hours = [_by_hour(each) for each in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
-    found = [
-        row | {"low_pct_by_hour": list(own.values())[1:]}
-        for row, own in zip(rows, hours)
+    figures = [
+        row | {"low_pct_by_hour": list(hour.values())[1:]}
+        for row, hour in zip(rows, hours)
     ]
-    content = document(", ".join(map(str, args.files)), found)
+    content = document(", ".join(map(str, args.files)), figures)
     by_hour = _table("share of Low stock by hour of day, %", hours, digits=0)
     return formatted(args, content, merged, lambda: [_table("", rows), by_hour])
 
 
 def _summary(polls: Polls) -> Row:
-    own, gaps = polls.snapshots, polls.gaps_h
+    snapshots, gaps = polls.snapshots, polls.gaps_h
     shares = zip(("high_pct", "medium_pct", "low_pct"), polls.shares)
     row: Row = {
-        "type": own.gpu,
-        "snapshots": len(own.time_s),
-        "from": "-" if own.start is None else f"{own.start:%Y-%m-%d}",
-        "days": float(own.time_s[-1]) / 86400,
+        "type": snapshots.gpu,
+        "snapshots": len(snapshots.time_s),
+        "from": "-" if snapshots.start is None else f"{snapshots.start:%Y-%m-%d}",
+        "days": float(snapshots.time_s[-1]) / 86400,
         "step_s": polls.step_s,
         "gaps": len(gaps),
         "gaps_h": summed(gaps),
@@ -114,13 +114,13 @@ def _summary(polls: Polls) -> Row:
 
 
 def _by_hour(polls: Polls) -> Row:
-    found: Row = {"type": polls.snapshots.gpu}
+    row: Row = {"type": polls.snapshots.gpu}
     for hour in range(24):
-        own = polls.status[polls.seen & (polls.hour == hour)]
-        found[f"{hour:02}"] = (
-            100 * float((own == 2).mean()) if len(own) else float("nan")
+        status = polls.status[polls.seen & (polls.hour == hour)]
+        row[f"{hour:02}"] = (
+            100 * float((status == 2).mean()) if len(status) else float("nan")
         )
-    return found
+    return row
 
 
 def _fit(args: argparse.Namespace) -> Answer:
@@ -134,12 +134,12 @@ def _fit(args: argparse.Namespace) -> Answer:
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:
-            told = (
+            warning = (
                 "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
                 " days of the"
             )
-            told += " first half to those of the second; one fit describes neither"
-            log.warning(told, fit.stock.gpu, apart, width)
+            warning += " first half to those of the second; one fit describes neither"
+            log.warning(warning, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]
     heads = [
@@ -169,12 +169,12 @@ def _beside(row: Row) -> Row:
 
 def _goodness(fit: StockFit) -> Row:
     """Return a row that compares the stock model of a GPU type with the data."""
-    polls, own = fit.polls, fit.stock
+    polls, stock = fit.polls, fit.stock
     row: Row = {
-        "type": own.gpu,
-        "persistence_s": own.persistence_s,
-        "switch_s": own.switch_s,
-        "first_share": own.first_share,
+        "type": stock.gpu,
+        "persistence_s": stock.persistence_s,
+        "switch_s": stock.switch_s,
+        "first_share": stock.first_share,
         "low_pct": 100 * polls.shares[2],
         "low_pct_law": fit.low_pct,
         "low_run_h": polls.run_h(low=True),
@@ -206,8 +206,8 @@ def _cell(value: Any, digits: int = 2) -> str:
 
 
 def _error(row: Row, name: str) -> str:
-    own = row.get(f"{name}_half_width")
-    return f" ± {own:.2f}" if own is not None and isfinite(own) else ""
+    half = row.get(f"{name}_half_width")
+    return f" ± {half:.2f}" if half is not None and isfinite(half) else ""
 
 
 ACTIONS = {"report": _report, "fit": _fit}
@@ -270,10 +270,10 @@ def _replay(args: argparse.Namespace) -> Answer:
     return formatted(args, content, [*rows, *changes], lambda: tables)
 
 
-def verdict(found: Replay) -> str:
+def verdict(replay: Replay) -> str:
     """Describe which scheduler explains a log, or why none does."""
-    recorded_s, names = found.waits_s.get("recorded"), found.explained_by
-    if not found.agreement:
+    recorded_s, names = replay.waits_s.get("recorded"), replay.explained_by
+    if not replay.agreement:
         reason = (
             "the log records no starts"
             if recorded_s is None
@@ -283,17 +283,17 @@ def verdict(found: Replay) -> str:
             else "no job waited"
         )
         return f"{reason}: no scheduler agrees more than another"
-    judged = len(next(iter(found.agreement.values())))
+    judged = len(next(iter(replay.agreement.values())))
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
             f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
-            f" {100 * found.unexplained:.0f} % of these remain unexplained"
+            f" {100 * replay.unexplained:.0f} % of these remain unexplained"
         )
     return (
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
         f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
-        f" with placement {found.scenario.placement}"
+        f" with placement {replay.scenario.placement}"
     )
 
 
@@ -323,17 +323,17 @@ def _verify(args: argparse.Namespace) -> Answer:
     """Report the number of tasks reproduced; status 1 if one was not."""
     out = Path(args.directory)
     thesis: dict[str, Again] = {
-        "thesis": lambda told, _, out: run_tables(
-            told["tables"], told["replications"], None, out
+        "thesis": lambda entries, _, out: run_tables(
+            entries["tables"], entries["replications"], None, out
         )
     }
-    found = verify(out, args.sample, args.seed, args.run_code, thesis)
-    if found.differing:
-        number = f"{len(found.differing)} of {len(found.tasks)}"
+    check = verify(out, args.sample, args.seed, args.run_code, thesis)
+    if check.differing:
+        number = f"{len(check.differing)} of {len(check.tasks)}"
         return Answer(
-            f"{out}: task {found.differing[0]} gave another result ({number})", 1
+            f"{out}: task {check.differing[0]} gave another result ({number})", 1
         )
-    tasks = many(len(found.tasks), "task")
+    tasks = many(len(check.tasks), "task")
     return Answer(f"{out}: {tasks} run again, with identical results")
 
 

@@ -37,7 +37,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.bounds import check_proved
-from cgrsp_simpy.decide.gaps import LUCKS, with_gaps
+from cgrsp_simpy.decide.gaps import DRAWS, with_gaps
 from cgrsp_simpy.engine.events import Listener
 from cgrsp_simpy.engine.recorder import ModelRecorder, page_path
 from cgrsp_simpy.engine.stepping import steps
@@ -368,7 +368,7 @@ def _compare(args: argparse.Namespace) -> Answer:
             f"of rented slots with --gap: {RENTAL_NAMES}",
         )
         check_proved(scenario)
-        runs = LUCKS * len(policies) * len(seeds)
+        runs = DRAWS * len(policies) * len(seeds)
         check_bounds(args, scenario, 2 * len(seeds), runs)
     study = compare(
         scenario,

@@ -226,11 +226,11 @@ def _app(args: argparse.Namespace) -> Answer:
     check_whole("--port", args.port, least=1, most=65535)
     if find_spec("streamlit") is None:
         raise InputError('Streamlit is missing: pip install ".[app]" in a clone')
-    told = OPTIONS | {
+    options = OPTIONS | {
         "server.port": str(args.port),
         "server.headless": str(args.headless).lower(),
     }
-    words = [f"--{name}={value}" for name, value in told.items()]
+    words = [f"--{name}={value}" for name, value in options.items()]
     status = subprocess.call(
         [sys.executable, "-m", "streamlit", "run", str(SCRIPT), *words]
     )

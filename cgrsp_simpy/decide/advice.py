@@ -168,13 +168,13 @@ def advise(
     with studies_on(jobs=subject_of(chosen).work * SEARCHED * len(named)):
         best = search.least_change() if target else search.cheapest()
         first = None if limits or best == trials.now else search.first_step()
-        found = Advice(search, best, first, listed)
+        advice = Advice(search, best, first, listed)
         tied = sorted(
-            search.ties(best, listed), key=lambda tie: float(found.daily(tie).std())
+            search.ties(best, listed), key=lambda tie: float(advice.daily(tie).std())
         )
-        found = replace(found, best=tied[0], tied=tuple(tied))
-    found.keep(store)
-    return found
+        advice = replace(advice, best=tied[0], tied=tuple(tied))
+    advice.keep(store)
+    return advice
 
 
 def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
@@ -335,13 +335,13 @@ class Advice(Results):
             held_s * hours / span_s / len(run.held_s),
             self.trials.prices.of_jobs(jobs),
         )
-        found = [
+        sums = [
             _by_part(jobs["submit_s"], each, hours, span_s).tolist() for each in columns
         ]
         begin_h = scenario.market.clock.start_h + float(jobs["submit_s"].min()) / HOUR_S
         return [
             {"hour": (begin_h + number) % 24, "load": load, "usd": usd}
-            for number, (load, usd) in enumerate(zip(*found))
+            for number, (load, usd) in enumerate(zip(*sums))
         ]
 
     # ---- three lines ----
@@ -374,9 +374,9 @@ class Advice(Results):
         fewer = ", ".join(
             f"{number} {name}" for name, number in (before - after).items()
         )
-        own = "types" not in changed and option.types != FREE
-        which = f" (+ {more})" * bool(own and more) + f" (- {fewer})" * bool(
-            own and fewer
+        listed = "types" not in changed and option.types != FREE
+        which = f" (+ {more})" * bool(listed and more) + f" (- {fewer})" * bool(
+            listed and fewer
         )
         policy = f"{option.policy} in place of {now.policy}"
         if option.policy == f"{now.policy}-later":
@@ -390,7 +390,7 @@ class Advice(Results):
 
     def _saves(self) -> str:
         of, sign = (self.mean, "") if self.best == self.now else (self.saved, "+")
-        told = [
+        terms = [
             f"{name} {_spread(of(self.best, f'{name}_usd'), sign)} ("
             + ", ".join(
                 f"{noun} {_spread(replace(of(self.best, part), low=nan), sign)}"
@@ -398,7 +398,7 @@ class Advice(Results):
             )
             for name, group in (("bills", BILLS), ("inconvenience", INCONVENIENCE))
         ]
-        parts, today = "); ".join(told), f"{self.mean(self.now).mean:.2f}"
+        parts, today = "); ".join(terms), f"{self.mean(self.now).mean:.2f}"
         saved = f"{_spread(self.saved(self.best))} USD of today's {today}"
         plan = "" if self.best == self.advised else f" with {self.best}"
         return f"Saving per day{plan}: {saved if sign else 'none'}: {parts})."
@@ -407,35 +407,35 @@ class Advice(Results):
         saved, common = self.saved(self.best), subject_of(self.trials.scenario).common
         logged = isinstance(self.trials.scenario.workload, (LoggedWorkload, JobList))
         each = "run" if self.trials.days > 1 else "day"
-        luck = (
+        population = (
             "of stock and delays on these jobs alone"
             if logged
             else "of the same distributions"
         )
-        over = f"{many(len(self.seeds), 'seed' if logged else each)} {luck}"
+        over = f"{many(len(self.seeds), 'seed' if logged else each)} {population}"
         over += f" (n = {many(saved.n, common)})" if common else ""
         if saved.n < LEAST_SEEDS:
-            told = (
+            text = (
                 f"{many(saved.n, common or 'seed')}: no interval (at least"
                 f" {LEAST_SEEDS})"
             )
         elif self.best == self.now:
-            told = (
+            text = (
                 f"none of {many(len(self.tried) - 1, 'other')} was better in the search"
             )
         else:
             sure = (
                 "" if saved.low > 0 or saved.high < 0 else "; these seeds do not decide"
             )
-            told = (
+            text = (
                 f"{saved.low:.2f} to {saved.high:.2f} USD, the 95 % interval over"
                 f" {over} that"
             )
-            told += f" the search did not use, p = {saved.p:.1g}{sure}"
+            text += f" the search did not use, p = {saved.p:.1g}{sure}"
         if self.whole_days and self.best != self.now:
             days = self.for_days(self.best)
             few = f"; no interval for other days: the log has fewer than {WEEK}"
-            told += (
+            text += (
                 few
                 if days is None
                 else (
@@ -444,20 +444,20 @@ class Advice(Results):
                     f" {self.block_days})"
                 )
             )
-        return "".join([f"How sure: {told}.", *map(self._kept, self.search.limits)])
+        return "".join([f"How sure: {text}.", *map(self._kept, self.search.limits)])
 
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
-        most, found = self.search.limits[figure], self.mean(self.best, figure)
+        most, value = self.search.limits[figure], self.mean(self.best, figure)
         reached = self.search.reached(self.best, figure, self.seeds)
         shown = reached <= most + ROUNDING
         verdict = "met" if shown else "met in the mean, not shown"
-        if found.mean > most + ROUNDING:
+        if value.mean > most + ROUNDING:
             verdict = "not met by anything that was tried"
         least = self.least.get(figure, 0.0)
         if least > most + ROUNDING:
             verdict = f"no plan gets below {_number(least)}; the nearest that was tried"
-        return f" {figure} <= {most:g}: {verdict}, {_spread(found)}."
+        return f" {figure} <= {most:g}: {verdict}, {_spread(value)}."
 
     @cached_property
     def least(self) -> dict[str, float]:
@@ -611,14 +611,14 @@ class Advice(Results):
         First the compared options on the seeds of the comparison, then all options on
         the search seeds on which they ran.
         """
-        own = [(each, self.seeds) for each in self.compared]
+        runs = [(each, self.seeds) for each in self.compared]
         searched = set(self.search.seeds)
-        own += [
+        runs += [
             (each, sorted(searched & self.trials.figures[each].keys()))
             for each in self.tried
         ]
-        found = []
-        for option, seeds in own:
+        rows = []
+        for option, seeds in runs:
             row: Row = {
                 "change": self.kind(option),
                 **option.as_row(),
@@ -629,8 +629,8 @@ class Advice(Results):
             values["saved_usd"] = self.trials.change(self.now, option, COST, seeds)
             for name, value in values.items():
                 row |= {name: value.mean, f"{name}_half": value.half_width}
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     @cached_property
     def shown(self) -> list[Row]:

@@ -162,8 +162,8 @@ def check_proved(
             if item.init and (name in but or item.name not in PROVED[name]):
                 made = item.default_factory
                 usual = item.default if made is MISSING else made()
-                value, told = getattr(part, item.name), f"{item.name} of the {name}"
-                require(value == usual, f"no {what} known: {told}", value, f"{usual}")
+                value, label = getattr(part, item.name), f"{item.name} of the {name}"
+                require(value == usual, f"no {what} known: {label}", value, f"{usual}")
 
 
 def check_bin(name: str, bin_s: float, unit_s: float = 1.0) -> None:
@@ -185,7 +185,7 @@ def _units(scenario: Scenario, objective: str | Weights | Prices) -> Units:
             objective.price_late / 60 / days,
             rent=1 / days,
             weighed=True,
-            beside=objective.price_slot * len(scenario.slots),
+            constant=objective.price_slot * len(scenario.slots),
         )
     if not isinstance(objective, Weights):
         check_one_of("objective", objective, [*OBJECTIVES, "cost"])
@@ -241,12 +241,12 @@ def lower_bound(
     else:
         step_s = BIN_S if bin_s is None else float(bin_s)
         width = math.ceil(step_s / STEP_S)
-        own = _Program(
+        linear = _Program(
             Dispatches(scenario, seed, drawn, units, step_s / width, width), width
         )
-        price, program = own.solve()
-        value, program = own.bound(price), program + units.beside
-    return Bound(value + units.beside if value > LEAST else None, program, step_s)
+        price, program = linear.solve()
+        value, program = linear.bound(price), program + units.constant
+    return Bound(value + units.constant if value > LEAST else None, program, step_s)
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
@@ -256,15 +256,19 @@ Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
 class _Program:
     """Linear program over dispatches on a time grid. width: number of steps per bin."""
 
-    def __init__(self, own: Dispatches, width: int) -> None:
-        self.own, self.width = own, width
-        bin_s = width * own.step_s
-        allowed = f"greater for a horizon of {own.end * own.step_s / 3600:.1f} h"
-        require(own.end * (own.end // width) <= MOST_CELLS, "bin_s", bin_s, allowed)
+    def __init__(self, problem: Dispatches, width: int) -> None:
+        self.problem, self.width = problem, width
+        bin_s = width * problem.step_s
+        allowed = (
+            f"greater for a horizon of {problem.end * problem.step_s / 3600:.1f} h"
+        )
+        require(
+            problem.end * (problem.end // width) <= MOST_CELLS, "bin_s", bin_s, allowed
+        )
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
-        slot_s = self.basis.sum(axis=0) * own.step_s
-        self.room_s = np.concatenate([slots * slot_s for slots in own.slots])
+        slot_s = self.basis.sum(axis=0) * problem.step_s
+        self.room_s = np.concatenate([slots * slot_s for slots in problem.slots])
         # columns: their costs, their groups, and their use of each shape of
         # price
         self.cost, self.row = np.empty(0), np.empty(0, int)
@@ -272,7 +276,7 @@ class _Program:
 
     def _grouped(self, span_s: float) -> list[Group]:
         """Group jobs by level, submission and, if deadlines matter, deadline."""
-        due_counts = self.own.units.miss or self.own.units.late
+        due_counts = self.problem.units.miss or self.problem.units.late
 
         def spans(job: Group) -> tuple[float, float, int]:
             due = job.deadline_s // span_s if due_counts else 0.0
@@ -285,7 +289,7 @@ class _Program:
                 c,
                 len(jobs),
             )
-            for (_, _, c), jobs in grouped(self.own.jobs, spans).items()
+            for (_, _, c), jobs in grouped(self.problem.jobs, spans).items()
         ]
 
     def _basis(self) -> np.ndarray:
@@ -297,12 +301,12 @@ class _Program:
         dispatched before a change for the worse; so each side of a change also has a
         constant function as long as the shortest occupation.
         """
-        own, end = self.own, self.own.end
-        first = int(own.jobs[0].submit_s // own.step_s)
-        cuts = {*own.changes, *([first] if first >= self.width else [])}
+        problem, end = self.problem, self.problem.end
+        first = int(problem.jobs[0].submit_s // problem.step_s)
+        cuts = {*problem.changes, *([first] if first >= self.width else [])}
         middle = np.arange(end) + 0.5
         knots = sorted({*range(0, end + 1, self.width), *cuts})
-        block = round(float(own.laws.mean_s.min()) / own.step_s)
+        block = round(float(problem.laws.mean_s.min()) / problem.step_s)
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], end]):
             up = np.where(
@@ -316,7 +320,7 @@ class _Program:
                 0.0,
             )
             shapes += [up, down] if knot in cuts else [up + down]
-        for change in own.changes:
+        for change in problem.changes:
             shapes += [
                 (change - block < middle) & (middle < change),
                 (change < middle) & (middle < change + block),
@@ -327,23 +331,23 @@ class _Program:
 
     def _add(self, wanted: Columns) -> None:
         """Add columns: costs, groups, and slot-seconds per pool and basis function."""
-        own, shapes, size = self.own, self.basis.shape[1], len(self.room_s)
+        problem, shapes, size = self.problem, self.basis.shape[1], len(self.room_s)
         cost, row, used = [self.cost], [self.row], [self.used]
         for (c, g, v), pairs in wanted.items():
             groups, steps = np.array(pairs).T
             distinct, place = np.unique(steps, return_inverse=True)
-            held_s = np.diff(own.laws.held_s[c, g, v])
+            held_s = np.diff(problem.laws.held_s[c, g, v])
             held_s = held_s[held_s > NEGLIGIBLE_S]
             padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
             made = np.zeros((len(distinct), size))
-            of = slice(own.pool[g] * shapes, (own.pool[g] + 1) * shapes)
+            of = slice(problem.pool[g] * shapes, (problem.pool[g] + 1) * shapes)
             made[:, of] = [
                 held_s @ padded[step : step + len(held_s)] for step in distinct.tolist()
             ]
             used.append(scipy.sparse.csr_array(made)[place])
             row.append(groups)
             cost += [
-                own.at(self.groups[r], g, v, np.array([step])) for r, step in pairs
+                problem.at(self.groups[r], g, v, np.array([step])) for r, step in pairs
             ]
         self.cost, self.row = np.concatenate(cost), np.concatenate(row)
         self.used = scipy.sparse.csr_array(scipy.sparse.vstack(used))
@@ -352,13 +356,13 @@ class _Program:
         """Add the initial columns: a dispatch of each group at each bin, and one after
         the horizon, which uses no slot.
         """
-        own, wanted = self.own, Columns()
-        bins = [*range(0, own.end, self.width), own.end]
+        problem, wanted = self.problem, Columns()
+        bins = [*range(0, problem.end, self.width), problem.end]
         for r, group in enumerate(self.groups):
             for step in bins:
-                if step * own.step_s >= group.submit_s:
+                if step * problem.step_s >= group.submit_s:
                     for g, v in enumerate(
-                        own.law[np.searchsorted(own.steps, step)].tolist()
+                        problem.law[np.searchsorted(problem.steps, step)].tolist()
                     ):
                         wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
@@ -368,25 +372,25 @@ class _Program:
         value of the linear program.
         """
         self._start()
-        units, jobs = self.own.units, [group.jobs for group in self.groups]
+        units, jobs = self.problem.units, [group.jobs for group in self.groups]
         near = GAP * sum(jobs) * max(60 * units.wait, units.miss / 100, 60 * units.late)
         best, best_price = -math.inf, np.zeros(len(self.room_s))
         for turn in range(ROUNDS):
             once = scipy.sparse.csr_array(
                 (np.ones(len(self.row)), (self.row, np.arange(len(self.row))))
             )
-            found = self._solved(once, jobs)
-            price = np.maximum(0.0, -found.ineqlin.marginals)
+            solution = self._solved(once, jobs)
+            price = np.maximum(0.0, -solution.ineqlin.marginals)
             # prices oscillate in the first rounds: half a step is better
             tried = (price + best_price) / 2 if turn else price
             value, wanted = self._answers(tried)
             if value > best:
                 best, best_price = value, tried
-            if found.fun - best <= max(near, GAP_SHARE * found.fun):
+            if solution.fun - best <= max(near, GAP_SHARE * solution.fun):
                 break
-            self._drop(found, price)
+            self._drop(solution, price)
             self._add(wanted)
-        return self._by_step(best_price), float(found.fun)
+        return self._by_step(best_price), float(solution.fun)
 
     def _solved(
         self, once: scipy.sparse.csr_array, jobs: list[int]
@@ -405,23 +409,23 @@ class _Program:
 
     def _answers(self, price: np.ndarray) -> tuple[float, Columns]:
         """Return the dual bound at prices, and each group's best column per type."""
-        own, wanted = self.own, Columns()
-        least, value = own.least(self._by_step(price)), -float(price @ self.room_s)
+        problem, wanted = self.problem, Columns()
+        least, value = problem.least(self._by_step(price)), -float(price @ self.room_s)
         for r, group in enumerate(self.groups):
-            first, cost = own.costs(least, group)
+            first, cost = problem.costs(least, group)
             value += group.jobs * float(cost.min())
             for g, piece in enumerate((first + cost.argmin(axis=0)).tolist()):
-                step, v = int(own.steps[piece]), int(own.law[piece, g])
-                ends = (r, step), (r, min(step + 1, own.end))
+                step, v = int(problem.steps[piece]), int(problem.law[piece, g])
+                ends = (r, step), (r, min(step + 1, problem.end))
                 wanted.setdefault((group.c, g, v), []).extend(ends)
         return value, wanted
 
-    def _drop(self, found: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
+    def _drop(self, solution: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
         """Drop columns that are unused, need a slot and have a large reduced cost."""
-        reduced = self.cost + self.used @ price - found.eqlin.marginals[self.row]
+        reduced = self.cost + self.used @ price - solution.eqlin.marginals[self.row]
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
         keep = np.flatnonzero(
-            (found.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0)
+            (solution.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0)
         )
         self.cost = self.cost[keep]
         self.row = self.row[keep]
@@ -431,12 +435,15 @@ class _Program:
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Convert prices per pool and basis function to prices per pool and step."""
-        return np.asarray(price.reshape(len(self.own.slots), -1) @ self.basis.T)
+        return np.asarray(price.reshape(len(self.problem.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
         """Return the bound for individual jobs at prices per pool and step."""
-        own = self.own
-        least, value = own.least(price), -float((own.slots @ price).sum()) * own.step_s
-        for job in own.jobs:
-            value += float(own.costs(least, job)[1].min())
+        problem = self.problem
+        least, value = (
+            problem.least(price),
+            -float((problem.slots @ price).sum()) * problem.step_s,
+        )
+        for job in problem.jobs:
+            value += float(problem.costs(least, job)[1].min())
         return value

@@ -40,7 +40,7 @@ class Units(NamedTuple):
     """Cost of a second of wait, a miss, a second of tardiness and a USD of rent.
 
     weighed: whether a job's weight multiplies the costs of its wait, miss and
-    tardiness. beside: constant cost that does not depend on the jobs.
+    tardiness. constant: constant cost that does not depend on the jobs.
     """
 
     wait: float
@@ -48,7 +48,7 @@ class Units(NamedTuple):
     late: float
     rent: float = 0.0
     weighed: bool = False
-    beside: float = 0.0
+    constant: float = 0.0
 
 
 class Group(NamedTuple):
@@ -127,7 +127,7 @@ class Dispatches:
             else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
             for gpu in gpus
         ]
-        kinds = list(dict.fromkeys(each for own in met for each in own))
+        kinds = list(dict.fromkeys(each for chances_of in met for each in chances_of))
 
         def law(at_s: float) -> tuple[int, ...]:
             return tuple(kinds.index(chances(gpu, at_s)) for gpu in gpus)
@@ -145,7 +145,9 @@ class Dispatches:
         pieces |= {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
         pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
         for any_of in range(max(map(len, met))):
-            laws = tuple(kinds.index(own[any_of % len(own)]) for own in met)
+            laws = tuple(
+                kinds.index(chances_of[any_of % len(chances_of)]) for chances_of in met
+            )
             pieces.add((self.end, laws))
         self.steps, self.law = map(np.array, zip(*sorted(pieces)))
 
@@ -193,9 +195,9 @@ class Dispatches:
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
         missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
-        own = units.wait * wait_s + units.miss * missed + units.late * late_s
+        usd = units.wait * wait_s + units.miss * missed + units.late * late_s
         return np.asarray(
-            self.levels[c].weight * own + units.rent * laws.rent_usd[c, g]
+            self.levels[c].weight * usd + units.rent * laws.rent_usd[c, g]
         )
 
     def least(self, price: np.ndarray) -> np.ndarray:
@@ -208,11 +210,13 @@ class Dispatches:
         least = np.empty((len(self.levels), *self.law.shape))
         start_s = np.arange(self.end + 2) * self.step_s
         for c, g in np.ndindex(laws.rent_usd.shape):
-            own = np.concatenate([price[self.pool[g]], np.zeros(laws.last + 1)])
-            rise = np.maximum(0.0, np.diff(own, append=0.0))
+            paid_per_s = np.concatenate([price[self.pool[g]], np.zeros(laws.last + 1)])
+            rise = np.maximum(0.0, np.diff(paid_per_s, append=0.0))
             weight = self.levels[c].weight
             for v in set(self.law[:, g].tolist()):
-                paid = np.convolve(own, np.diff(laws.held_s[c, g, v])[::-1], "valid")
+                paid = np.convolve(
+                    paid_per_s, np.diff(laws.held_s[c, g, v])[::-1], "valid"
+                )
                 paid += units.wait * weight * (start_s + laws.delay_s[v])
                 lost = np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")
                 lesser = (

@@ -36,7 +36,7 @@ from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
 from cgrsp_simpy.studies.subject import subject_of
 
-LUCKS = 20  # draws per seed, over which a policy's figures are averaged
+DRAWS = 20  # draws per seed, over which a policy's figures are averaged
 # figure -> objective of its bound
 OBJECTIVES = {"wait_min": "wait", "miss_pct": "miss"}
 GAPS = {"wait_min": "wait_gap_min", "miss_pct": "miss_gap_pct"}
@@ -81,23 +81,28 @@ def over_seeds(
 
 
 @checked
-def over_lucks(
-    scenario: Scenario, policy: Any, seed: int, lucks: Count, engine: str = "simpy"
+def over_draws(
+    scenario: Scenario, policy: Any, seed: int, number: Count, engine: str = "simpy"
 ) -> list[dict[str, float]]:
     """Return a policy's metrics on the arrivals of a seed, one dict per set of draws.
 
-    lucks: number of sets. Their seeds come from the stream "lucks", and also determine
+    number: number of sets. Their seeds come from the stream "lucks", and also determine
     the statuses that the policy observes and its random numbers. Persistent stock
     follows the path of `seed`.
     """
-    drawn, found = subject_of(scenario).draw(seed), []
-    for own in stream(seed, "lucks").integers(2**62, size=lucks).tolist():
-        path, jobs = seed if scenario.market.persists else own, drawn.redrawn(own)
+    drawn, rows = subject_of(scenario).draw(seed), []
+    for other in stream(seed, "lucks").integers(2**62, size=number).tolist():
+        path = seed if scenario.market.persists else other
         run = run_isolated(
-            scenario, policy, path, drawn=jobs, records=False, engine=engine
+            scenario,
+            policy,
+            path,
+            drawn=drawn.redrawn(other),
+            records=False,
+            engine=engine,
         )
-        found.append(subject_of(scenario).figures(subject_of(scenario).outcome(run)))
-    return found
+        rows.append(subject_of(scenario).figures(subject_of(scenario).outcome(run)))
+    return rows
 
 
 def expected(
@@ -105,14 +110,16 @@ def expected(
     policies: Mapping[str, Any],
     seeds: Sequence[int],
     executor: Executor | int | None = None,
-    lucks: int = LUCKS,
+    number: int = DRAWS,
 ) -> dict[tuple[str, str, int], float]:
     """Return means over draws by policy, metric (wait, misses, tardiness) and seed."""
     tasks = {
         (name, seed): (policies[name], seed) for name in policies for seed in seeds
     }
-    engine = engine_for("auto", [], scenario.jobs * lucks * len(tasks))
-    results = as_they_come(partial(_lucks, scenario, lucks, engine), tasks, executor)
+    engine = engine_for("auto", [], scenario.jobs * number * len(tasks))
+    results = as_they_come(
+        partial(_over_draws, scenario, number, engine), tasks, executor
+    )
     return {
         (name, figure, seed): mean([run[figure] for run in runs]).mean
         for (name, seed), runs in results
@@ -120,29 +127,29 @@ def expected(
     }
 
 
-def _lucks(
-    scenario: Scenario, lucks: int, engine: str, task: tuple[Any, int]
+def _over_draws(
+    scenario: Scenario, number: int, engine: str, task: tuple[Any, int]
 ) -> list[dict[str, float]]:
-    return over_lucks(scenario, *task, lucks, engine)
+    return over_draws(scenario, *task, number, engine)
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:
     """Return a comparison with the additional metrics wait_gap_min and miss_gap_pct.
 
-    A gap is a policy's mean over LUCKS sets of draws for a seed's arrivals, minus the
+    A gap is a policy's mean over DRAWS sets of draws for a seed's arrivals, minus the
     lower bound of that seed; NaN if no bound is known for any seed. It can be negative,
     since the mean over draws is random.
     """
     scenario = study.scenario
-    told = "a scenario of rented slots: for others no bound is known"
-    require(isinstance(scenario, Scenario), "scenario", scenario, told)
+    allowed = "a scenario of rented slots: for others no bound is known"
+    require(isinstance(scenario, Scenario), "scenario", scenario, allowed)
     assert isinstance(scenario, Scenario)
     bounds: dict[str, dict[int, float]] = {}
-    found = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
-    for figure, own in zip(OBJECTIVES, found):
-        unknown = 0.0 if any(bound.value for bound in own) else nan
+    computed = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
+    for figure, per_seed in zip(OBJECTIVES, computed):
+        unknown = 0.0 if any(bound.value for bound in per_seed) else nan
         bounds[figure] = {
-            seed: bound.value or unknown for seed, bound in zip(study.seeds, own)
+            seed: bound.value or unknown for seed, bound in zip(study.seeds, per_seed)
         }
     done = [row for row in study.rows if "error" not in row]
     means: dict[tuple[str, str, int], float] = {}
@@ -152,8 +159,8 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     rows = [
         row
         | {
-            GAPS[figure]: means[row["policy"], figure, row["seed"]] - own[row["seed"]]
-            for figure, own in bounds.items()
+            GAPS[figure]: means[row["policy"], figure, row["seed"]] - least[row["seed"]]
+            for figure, least in bounds.items()
             if figure in row
         }
         for row in study.rows
@@ -191,14 +198,14 @@ class Frontier:
     def corners(self) -> dict[str, list[tuple[float, float]]]:
         """Corners of the frontier as (wait_min, miss_pct), shortest wait first.
 
-        "bound" uses the means, "low" and "high" the ends of their 95 % intervals.
+        "bound" uses the means, "low" and "high" the ends of their 95 % intervals,
+        which need two seeds (in a replayed market: two recorded days).
         """
-        means = self.means
-        return {
-            "bound": _corners({price: own.mean for price, own in means.items()}),
-            "low": _corners({price: max(0.0, own.low) for price, own in means.items()}),
-            "high": _corners({price: own.high for price, own in means.items()}),
-        }
+        ends = {"bound": {price: own.mean for price, own in self.means.items()}}
+        if all(own.n > 1 for own in self.means.values()):
+            ends["low"] = {price: max(0, own.low) for price, own in self.means.items()}
+            ends["high"] = {price: own.high for price, own in self.means.items()}
+        return {kind: _corners(least) for kind, least in ends.items()}
 
     def miss_pct(self, wait_min: float) -> float:
         """Return the least misses at a mean wait, per cent; inf if it is too short."""
@@ -259,6 +266,6 @@ def frontier(
     objectives = [
         Weights(miss=1) if price == inf else Weights(1, price) for price in prices
     ]
-    found = lower_bounds(scenario, objectives, chosen, executor, bin_s)
-    values = [[bound.value or 0.0 for bound in own] for own in found]
+    computed = lower_bounds(scenario, objectives, chosen, executor, bin_s)
+    values = [[bound.value or 0.0 for bound in per_seed] for per_seed in computed]
     return Frontier(scenario, tuple(chosen), bin_s, dict(zip(prices, values)))

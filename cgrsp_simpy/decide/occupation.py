@@ -58,8 +58,8 @@ def levels_of(
     keys = list(zip(complexities, _spans(factors), _spans(weights)))
     places = grouped(range(len(keys)), keys.__getitem__)
     levels: list[Level] = []
-    for (c, _, _), own in places.items():
-        factor, weight = float(factors[own].min()), float(weights[own].min())
+    for (c, _, _), jobs in places.items():
+        factor, weight = float(factors[jobs].min()), float(weights[jobs].min())
         law, most = (
             (partial(_certain, factor), factor)
             if measured
@@ -75,8 +75,10 @@ def _spans(values: np.ndarray) -> list[float]:
     least, most = float(values[values > 0].min(initial=math.inf)), float(values.max())
     ratio = max(NEAR, (most / least) ** (1 / MOST_LEVELS))
     with np.errstate(divide="ignore"):
-        found: list[float] = np.floor(np.log(values / least) / math.log(ratio)).tolist()
-    return found
+        numbers: list[float] = np.floor(
+            np.log(values / least) / math.log(ratio)
+        ).tolist()
+    return numbers
 
 
 class Laws:
@@ -204,13 +206,15 @@ def _tables(
     over u, which are the next entry of `factor`.
     """
     least, most = delay_s
-    found = []
+    rows = []
     for shift_s in (ROUNDING_S, -ROUNDING_S):  # an equal time is in time, or late
         below, spare = factor((at_s + shift_s - least) / mean_s)[:2]
         if most - least >= SAME_S:
-            own, later = (factor((at_s + shift_s - each) / mean_s) for each in delay_s)
-            below, spare = (own[1:] - later[1:]) * (mean_s / (most - least))
+            sooner, later = (
+                factor((at_s + shift_s - each) / mean_s) for each in delay_s
+            )
+            below, spare = (sooner[1:] - later[1:]) * (mean_s / (most - least))
         beyond = 1 - np.minimum(1.0, below)
         beyond[-1] = 0.0
-        found += [at_s + shift_s - mean_s * spare, beyond]
-    return np.array([found[0], found[1], found[3]])
+        rows += [at_s + shift_s - mean_s * spare, beyond]
+    return np.array([rows[0], rows[1], rows[3]])

@@ -263,22 +263,24 @@ def fleets(scenario: Scenario, spot: Spot | None = None) -> Fleets:
     Today's types are first; there are no duplicates. Raises InputError for spot
     instances if the scenario already has preemptions.
     """
-    own, gpus = own_types(scenario), scenario.gpus
-    kinds = (own, FREE, FIXED) if len(gpus) > 1 else (own,)
-    found: Fleets = {kind: partial(variant, scenario, kind == FREE) for kind in kinds}
+    today, gpus = own_types(scenario), scenario.gpus
+    kinds = (today, FREE, FIXED) if len(gpus) > 1 else (today,)
+    kinds_of: Fleets = {
+        kind: partial(variant, scenario, kind == FREE) for kind in kinds
+    }
     for gpu in gpus:
         if set(scenario.slots) != {gpu}:
-            found[f"all {gpu.name}"] = partial(_alike, scenario, gpu)
+            kinds_of[f"all {gpu.name}"] = partial(_alike, scenario, gpu)
             if not scenario.free_types:
-                found[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
+                kinds_of[f"plus {gpu.name}"] = partial(_plus, scenario, gpu)
     if spot is not None:
         # refuse before the search
         _on_spot(scenario, gpus[0], spot, len(scenario.slots))
-        found |= {
+        kinds_of |= {
             f"spot {gpu.name}": partial(_on_spot, scenario, gpu, spot)
             for gpu in scenario.types
         }
-    return found
+    return kinds_of
 
 
 def days_of(scenario: Scenario) -> float:
@@ -353,14 +355,14 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
     """
     jobs, draws = zip(*scenario.workload.generate(seed, scenario.service))
     columns = {name: np.array(column) for name, column in zip(Job._fields, zip(*jobs))}
-    luck = {name: np.array(column) for name, column in zip(Draws._fields, zip(*draws))}
+    drawn = {name: np.array(column) for name, column in zip(Draws._fields, zip(*draws))}
     # under other terms a later dispatch has another delay, or finds a warm instance
-    share = luck["delay"] if scenario.terms == THESIS_TERMS else 0.0 * luck["delay"]
+    share = drawn["delay"] if scenario.terms == THESIS_TERMS else 0.0 * drawn["delay"]
     delays_s = [low + (high - low) * share for low, high in scenario.market.delay_s]
     delay_s = np.min(delays_s, axis=0) * (scenario.terms.warm_s == 0)
     fastest_s = np.min([gpu.mean_execution_s for gpu in scenario.gpus], axis=0)
     start_s = columns["submit_s"] + delay_s
-    service_s = fastest_s[columns["complexity"] - 1] * luck["service"]
+    service_s = fastest_s[columns["complexity"] - 1] * drawn["service"]
     columns |= {
         "dispatch_s": columns["submit_s"],
         "start_s": start_s,
@@ -463,10 +465,10 @@ class Trials:
                 totals = Totals(*outcome)
                 billed = self.billed_slots(option, totals)
                 parts = self.prices.bill(totals, billed, self.days)
-                own = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
+                groups = {"bills_usd": BILLS, "inconvenience_usd": INCONVENIENCE}
                 sums = {
                     name: summed(parts[part] for part in group)
-                    for name, group in own.items()
+                    for name, group in groups.items()
                 }
                 for name, factor in REPRICED.items():
                     unease_usd = sums["inconvenience_usd"]
@@ -477,24 +479,26 @@ class Trials:
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
         """Return one value per seed, or per starting day of a replayed market."""
-        found = [self.figures[option][seed][figure] for seed in seeds]
+        values = [self.figures[option][seed][figure] for seed in seeds]
         return cluster_means(
-            found, [subject_of(self.scenario).in_common(seed) for seed in seeds]
+            values, [subject_of(self.scenario).in_common(seed) for seed in seeds]
         )
 
     def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
         """Return the mean of a metric; at least LEAST_SEEDS give a 95 % interval."""
-        own = self.values(option, figure, seeds)
-        return _with_enough(mean(own, in_order=bool(subject_of(self.scenario).common)))
+        values = self.values(option, figure, seeds)
+        return _with_enough(
+            mean(values, in_order=bool(subject_of(self.scenario).common))
+        )
 
     def change(
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
     ) -> Mean:
         """Return the paired difference of two options; interval as in `mean`."""
-        own, theirs = (self.values(each, figure, seeds) for each in (option, other))
+        ours, theirs = (self.values(each, figure, seeds) for each in (option, other))
         return _with_enough(
             paired_difference(
-                own, theirs, in_order=bool(subject_of(self.scenario).common)
+                ours, theirs, in_order=bool(subject_of(self.scenario).common)
             )
         )
 
@@ -669,11 +673,11 @@ class Search:
         )
         by_types = list({each.types: each for each in reversed(ranked)}.values())
         by_types = by_types[::-1][:KEPT]
-        found = [
+        climbed = [
             self.climb(option._replace(hours=()), self.few)
             for option in (self.trials.now, *by_types)
         ]
-        [best], last = self.best(found, self.few), None
+        [best], last = self.best(climbed, self.few), None
         while best != last:
             last = best
             others = [last._replace(policy=each) for each in self.trials.policies]
@@ -768,21 +772,21 @@ class Search:
         """Return the smallest change that meets the limits, or else the nearest."""
         nearest = self.trials.now
         for level in LEVELS:
-            own = [
+            options = [
                 each
                 for each in self.starts
                 if set(self.changed(each)) - {"slots"} == set(level) - {"slots"}
             ]
             if "slots" in level:
-                own = [
+                options = [
                     self.climb(option._replace(hours=()), self.few)
-                    for option in self.best(own, self.few, KEPT)
+                    for option in self.best(options, self.few, KEPT)
                 ]
-                own += self.schedules(self.best(own, self.few))
-            own = self.best(
-                (e for e in own if self.changed(e) == level), self.few, KEPT
+                options += self.schedules(self.best(options, self.few))
+            options = self.best(
+                (e for e in options if self.changed(e) == level), self.few, KEPT
             )
-            for best in self.best(own, self.seeds):
+            for best in self.best(options, self.seeds):
                 if "slots" in level and self.excess(best, self.seeds):
                     best = self.climb(best, self.seeds)
                 if not self.excess(best, self.seeds):
@@ -796,8 +800,10 @@ class Search:
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]
         for level in LEVELS[1:4]:
-            own = [each for each in (*self.starts, *one) if self.changed(each) == level]
-            for best in self.best(self.best(own, self.few, 1), self.seeds):
+            options = [
+                each for each in (*self.starts, *one) if self.changed(each) == level
+            ]
+            for best in self.best(self.best(options, self.few, 1), self.seeds):
                 self.trials.run([now], self.seeds)
                 if self.trials.change(best, now, cost, self.seeds).high < 0:
                     return best

@@ -52,9 +52,9 @@ def grid(
     return None
 
 
-def least_cost(own: Dispatches, scenario: Scenario) -> float:
+def least_cost(problem: Dispatches, scenario: Scenario) -> float:
     """Return the least expected cost of all jobs on all slots."""
-    shape, jobs = (own.end + 1,) * len(scenario.slots), own.jobs
+    shape, jobs = (problem.end + 1,) * len(scenario.slots), problem.jobs
     choices = scenario.types
     types = [
         range(len(choices)) if scenario.free_types else (choices.index(gpu),)
@@ -62,16 +62,18 @@ def least_cost(own: Dispatches, scenario: Scenario) -> float:
     ]
     free = np.indices(shape)
     first_free = free == free.min(axis=0)
-    unpaid = own.least(np.zeros((len(own.slots), own.end)))
-    ends = {(c, g): _ends(own, c, g) for c, g in np.ndindex(own.laws.rent_usd.shape)}
+    unpaid = problem.least(np.zeros((len(problem.slots), problem.end)))
+    ends = {
+        (c, g): _ends(problem, c, g) for c, g in np.ndindex(problem.laws.rent_usd.shape)
+    }
     value = {0: np.zeros(shape)}
     for left in range(1, 2 ** len(jobs)):
         best = np.full(shape, math.inf)
         for j, job in enumerate(jobs):
             if not left >> j & 1:
                 continue
-            first, cost = own.costs(unpaid, job)
-            steps, begins = np.unique(own.steps[first:], return_index=True)
+            first, cost = problem.costs(unpaid, job)
+            steps, begins = np.unique(problem.steps[first:], return_index=True)
             for slot, indices in enumerate(types):
                 after = np.moveaxis(value[left ^ (1 << j)], slot, 0)
                 candidate = np.full(shape, math.inf)
@@ -89,11 +91,11 @@ def least_cost(own: Dispatches, scenario: Scenario) -> float:
     return float(best[(0,) * len(shape)])
 
 
-def _ends(own: Dispatches, c: int, g: int) -> np.ndarray:
+def _ends(problem: Dispatches, c: int, g: int) -> np.ndarray:
     """Return the probability that a slot becomes free at each step, per row."""
-    result = np.zeros((len(own.steps), own.end + 1))
-    for row, step, v in zip(result, own.steps.tolist(), own.law[:, g].tolist()):
-        chance = own.laws.ends[c, g, v, : own.end + 1 - step]
+    result = np.zeros((len(problem.steps), problem.end + 1))
+    for row, step, v in zip(result, problem.steps.tolist(), problem.law[:, g].tolist()):
+        chance = problem.laws.ends[c, g, v, : problem.end + 1 - step]
         row[step : step + len(chance)] = chance
         row[-1] += 1 - row.sum()
     return result

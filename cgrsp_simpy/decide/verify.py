@@ -44,9 +44,9 @@ def verify(
             configuration = kept_json(out / "configuration.json")
             _run_again(out, configuration, STUDIES | dict(studies or {}))
     except InputError as error:
-        told = str(error)
+        message = str(error)
         raise InputError(
-            told if told.startswith(str(out)) else f"{out}: {told}"
+            message if message.startswith(str(out)) else f"{out}: {message}"
         ) from None
     except (
         LookupError,
@@ -65,7 +65,7 @@ def verify(
 def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> None:
     require(isinstance(configuration, dict), "configuration", configuration, "a table")
     code = configuration.pop("code", {})
-    own = [_policy(told, code) for told in configuration.pop("policies").values()]
+    own = [_policy(saved, code) for saved in configuration.pop("policies").values()]
 
     def data(name: Any) -> Any:
         if not isinstance(name, str) or not set(name) <= DIGEST:
@@ -74,26 +74,26 @@ def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> N
 
     restored = Restored(data)
     policies = [restored.of(policy) for policy in own]
-    told = {name: restored.of(part) for name, part in configuration.items()}
-    studies[told["study"]](told, policies, out)
+    entries = {name: restored.of(part) for name, part in configuration.items()}
+    studies[entries["study"]](entries, policies, out)
 
 
-def _policy(told: Any, code: Mapping[str, Any]) -> Any:
+def _policy(saved: Any, code: Mapping[str, Any]) -> Any:
     """Return a policy from its record; for a list [name, digest], the name."""
-    if isinstance(told, list):
-        return told[0]
-    if isinstance(told, str) and told in code:
+    if isinstance(saved, list):
+        return saved[0]
+    if isinstance(saved, str) and saved in code:
         raise InputError(
-            f"the policy {told!r} is defined in a script: in that script, run the"
+            f"the policy {saved!r} is defined in a script: in that script, run the"
             " study within"
             " cgrsp_simpy.studies.store.verifying"
         )
-    return told
+    return saved
 
 
-def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
-    points = [point for point, _ in told["points"]]
-    places = {_arguments(point): place for point, place in told["points"]}
+def _swept(entries: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
+    points = [point for point, _ in entries["points"]]
+    places = {_arguments(point): place for point, place in entries["points"]}
     grid = {
         name: list(dict.fromkeys(point[name] for point in points)) for name in points[0]
     }
@@ -108,7 +108,7 @@ def _swept(told: Mapping[str, Any], policies: Sequence[Any], out: Path) -> None:
         lambda **point: places[_arguments(point)],
         grid,
         policies,
-        told["seeds"],
+        entries["seeds"],
         out=out,
     )
 
@@ -120,22 +120,22 @@ def _arguments(point: Mapping[str, Any]) -> tuple[Any, ...]:
 
 # kind of study -> runs it from its record, with policies, into DIR
 STUDIES: dict[str, Again] = {
-    "compare": lambda told, policies, out: compare(
-        told["scenario"],
+    "compare": lambda entries, policies, out: compare(
+        entries["scenario"],
         policies,
-        told["seeds"],
+        entries["seeds"],
         out=out,
-        precision=told["precision"] or None,
+        precision=entries["precision"] or None,
     ),
     "sweep": _swept,
-    "advice": lambda told, policies, out: advise(
-        told["scenario"],
+    "advice": lambda entries, policies, out: advise(
+        entries["scenario"],
         policies,
-        told["seeds"],
-        prices=Prices(**told["prices"]),
-        spot=told["spot"] and Spot(**told["spot"]),
-        target=told["target"],
-        budget_usd=told["budget_usd"],
+        entries["seeds"],
+        prices=Prices(**entries["prices"]),
+        spot=entries["spot"] and Spot(**entries["spot"]),
+        target=entries["target"],
+        budget_usd=entries["budget_usd"],
         out=out,
     ),
 }

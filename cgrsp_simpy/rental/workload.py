@@ -93,7 +93,7 @@ class Workload(Protocol):
         """Yield the jobs in order of submission, each with its draws."""
 
 
-class _Luck:
+class _HiddenDraws:
     """The hidden draws of the jobs of a seed, in order of submission."""
 
     def __init__(self, seed: int, service: Service) -> None:
@@ -144,10 +144,10 @@ class Drawn:
         columns = [np.array(column) for column in zip(*jobs)]
         measured = isinstance(workload, LoggedWorkload)
         factors = [values.service for values in draws] if measured else None
-        luck = _Luck(seed, service).take(columns[3], factors)
+        drawn = _HiddenDraws(seed, service).take(columns[3], factors)
         copy = Drawn(*self._what)
-        copy.columns = [(*columns, *luck)]
-        copy._jobs = list(zip(submit_s, jobs, _made(Draws, luck)))
+        copy.columns = [(*columns, *drawn)]
+        copy._jobs = list(zip(submit_s, jobs, _made(Draws, drawn)))
         return copy
 
 
@@ -250,7 +250,7 @@ class _DrawnJobs(_OfColumns):
         submissions, classes = self._submissions(seed), ClassColumns(self.deadlines)
         complexities, deadlines = stream(seed, "complexity"), stream(seed, "deadlines")
         thresholds = np.cumsum(self._mixes(), axis=1)[:, :-1]
-        luck = _Luck(seed, service)
+        drawn = _HiddenDraws(seed, service)
         for first in range(0, self.jobs, CHUNK):
             number = min(CHUNK, self.jobs - first)
             submit = submissions(number)
@@ -263,7 +263,7 @@ class _DrawnJobs(_OfColumns):
             tight = classes.tight[kind]
             weight = classes.weight[kind]
             jobs = ids, submit, due, complexity, tight, gpus, weight, kind
-            yield *jobs, *luck.take(complexity)
+            yield *jobs, *drawn.take(complexity)
 
 
 @declared()
@@ -411,7 +411,7 @@ class JobList:
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
         """Yield one block: the columns of Job, then those of Draws."""
         jobs = [np.array(column) for column in zip(*self.listed)]
-        yield *jobs, *_Luck(seed, service).take(jobs[3])
+        yield *jobs, *_HiddenDraws(seed, service).take(jobs[3])
 
 
 ClassIndex = Annotated[int, limits("a whole number >= -1", ge=-1)]
@@ -579,7 +579,7 @@ class LoggedWorkload(_OfColumns):
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
         classes, means = ClassColumns(self.deadlines), np.asarray(self.mean_service_s())
-        deadlines, luck = stream(seed, "deadlines"), _Luck(seed, service)
+        deadlines, drawn = stream(seed, "deadlines"), _HiddenDraws(seed, service)
         for first in range(0, self.jobs, CHUNK):
             part = slice(first, min(first + CHUNK, self.jobs))
             submit = np.asarray(self.submit_s[part])
@@ -596,7 +596,7 @@ class LoggedWorkload(_OfColumns):
             factors = np.asarray(self.service_s[part]) / means[complexity - 1]
             ids, gpus = np.arange(part.start, part.stop), np.asarray(self.gpus[part])
             jobs = ids, submit, due, complexity, classes.tight[kind], gpus, weight, kind
-            yield *jobs, *luck.take(complexity, factors)
+            yield *jobs, *drawn.take(complexity, factors)
 
 
 @checked

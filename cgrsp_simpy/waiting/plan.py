@@ -209,8 +209,9 @@ def plan(
 ) -> Plan:
     """Return the cheapest plan within a limit of waits, or the least wait in a budget.
 
-    A policy whose longest wait, plus the boot time of a rented machine, is within the
-    limit always keeps it; others may use up half of it in the worst part of the log.
+    Time counts from the first submission. A policy whose longest wait, plus the boot
+    time of a rented machine, is within the limit always keeps it; others may use up
+    half of it in the worst part of the log.
 
     limit: limit of the waits, such as "p95=30min", "p99=2h" or "mean=600". budget:
     money per year, above the interval of the bill; either this or a limit. sizes: for
@@ -231,7 +232,15 @@ def plan(
     )
     limit = Limit() if limit is None else limit
     kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
-    search = Search(jobs, sizes, prices, kept, budget, growth, seed)
+    search = Search(
+        replace(jobs, submit_s=jobs.submit_s - jobs.submit_s[0]),
+        sizes,
+        prices,
+        kept,
+        budget,
+        growth,
+        seed,
+    )
     for text in sorted(policies, key=lambda text: search.first(text).wait_s):
         search.climb(text)
     search.refine()

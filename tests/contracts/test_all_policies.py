@@ -211,15 +211,6 @@ def test_rh_does_hold_slots_below_the_gate(reserve):
     assert max(decision.left_idle for decision in held) == reserve
 
 
-def test_rh_holds_nothing_above_the_gate():
-    scenario = cg.day("hectic", jobs=100)
-    assert scenario.known().offered_load > 0.95
-    assert not any(
-        decision.left_idle and decision.left_waiting
-        for decision in watched(scenario, "rh:reserve=3", 0)[1]
-    )
-
-
 @every_policy
 def test_a_job_may_need_the_whole_fleet(policy):
     jobs = [

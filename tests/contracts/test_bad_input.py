@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from support import check_refused, outcome
+from support import check_refused, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
@@ -74,16 +74,6 @@ def holds(text, words):
         if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
     ]
     assert not missing, f"{missing} not in {text!r}"
-
-
-# ---- options ----
-
-
-def test_an_error_in_a_process_of_its_own_is_one_line_too():
-    command = [sys.executable, "-m", "cgrsp_simpy", "run", "hectic", "slots=0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "cgrsp run: slots(=0) must be a whole number >= 1\n"
 
 
 # ---- scenario files ----
@@ -807,16 +797,7 @@ PYTHON = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    PYTHON,
-    ids=[f"{number}-{words[0]}" for number, (_, words) in enumerate(PYTHON)],
-)
-def test_a_wrong_value_in_python_is_an_input_error_of_one_line(call, words):
-    with pytest.raises(cg.InputError) as caught:
-        call()
-    assert len(str(caught.value).splitlines()) == 1
-    holds(str(caught.value), words)
+test_a_wrong_value_in_python_is_an_input_error_of_one_line = refusals(*PYTHON)
 
 
 # ---- policies that go wrong ----
@@ -1031,33 +1012,6 @@ def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, w
 
 
 # ---- a job that no fleet of the scenario can hold ----
-
-WIDE = [
-    # (file, text, options): job 1 takes eight GPUs of five slots
-    (
-        "wide.csv",
-        "submit_s,service_s,gpus\n0,5,1\n1,5,8\n",
-        ["rental", "trace=wide.csv"],
-    ),
-    (
-        "wide.toml",
-        (
-            "[workload]\n"
-            "job = [{id = 0, submit_s = 0, deadline_s = 9}, {id = 1, submit_s = 0,"
-            " deadline_s = 9, gpus = 8}]"
-        ),
-        ["wide.toml"],
-    ),
-]
-
-
-@pytest.mark.parametrize("policy", ["fifo", "random", "rh"])
-@pytest.mark.parametrize(("name", "text", "options"), WIDE, ids=["csv", "toml"])
-def test_a_job_with_more_gpus_than_slots_is_one_line_that_names_both_numbers(
-    refused, tmp_path, name, text, options, policy
-):
-    (tmp_path / name).write_text(text)
-    holds(refused("run", *options, "--policy", policy), ["job 1", "8", "5"])
 
 
 @pytest.mark.slow

@@ -227,17 +227,6 @@ def test_a_text_in_a_csv_is_no_formula_and_a_number_stays_one():
     assert text.count(",-1.5\n") == len(formulas + plain)
 
 
-def test_the_name_of_a_policy_is_no_formula(ended, tmp_path):
-    (tmp_path / "=own.py").write_text(
-        "def first(view):\n    return zip(view.queue, view.idle)\n"
-    )
-    status, out, _ = ended(
-        "compare quiet --policies =own.py:first --seeds 1 --format csv"
-    )
-    assert status == 0
-    assert out.splitlines()[1].startswith("'=own.py:first,0,")
-
-
 def test_names_of_tasks_are_read_as_they_were_written(tmp_path):
     names = ("=a", "'b", "-1", "c")
     ones = [1.0] * 4
@@ -378,14 +367,6 @@ def test_names_are_printed_visibly(ended, tmp_path, line):
     _, out, err = ended(line)
     assert raw(out + err) == []
     assert "\\x1b" in out + err
-
-
-def test_a_study_in_a_script_is_printed_visibly():
-    named = subject_of(cg.day("quiet", jobs=9)).varied(name=f"day {ESCAPES}")
-    study = cg.compare(named, ["fifo"], range(2))
-    run = cg.simulate(named, "fifo")
-    assert raw(str(study) + repr(study) + repr(run)) == []
-    assert r"\x1b]0;own\x07\x1b[31mred\x9b2J\u202e" in str(study)
 
 
 # ---- where files are written ----

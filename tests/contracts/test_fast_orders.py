@@ -177,16 +177,6 @@ def test_fronts_of_classes_give_the_first_of_any_queue(policy, moment):
     assert answer(cg.make_policy(policy), moment) == answer(general(policy), moment)
 
 
-@every_tiered
-def test_a_class_that_begins_with_jobs_of_several_gpus_hides_none_behind_them(policy):
-    scenario = cg.Scenario(
-        "gangs first", cg.PoissonWorkload(100, 1e-4), EXACT[:1] * 4, EXACT
-    )
-    queue = [cg.Job(id, 0.0, 28800.0 + id, gpus=3 if id < 3 else 1) for id in range(4)]
-    moment = scenario, queue, {3: NOW_S + 50.0}
-    assert answer(cg.make_policy(policy), moment) == answer(general(policy), moment)
-
-
 # ---- the definitions, as the thesis words them ----
 
 

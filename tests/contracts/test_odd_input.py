@@ -78,6 +78,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     )
     listed.to_toml(tmp_path / "listed.toml")
     assert cg.Scenario.from_toml(tmp_path / "listed.toml") == listed
+    assert dataclasses.replace(CASE, machines=np.int64(20)) == CASE
     assert Prices(np.int64(2)) == Prices(2) and Spot(
         np.float32(0.5), np.int64(1)
     ) == Spot(0.5, 1)
@@ -87,7 +88,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 
 def test_policies_and_seeds_may_come_from_generators():
-    names, scenario = ("fifo", "spt"), cg.day("normal", jobs=10)
+    names, scenario = ("fifo", "spt"), cg.day("normal", jobs=2, slots=1)
     advice = cg.advise(scenario, (name for name in names), (n for n in range(2)))
     assert {option.policy for option in advice.tried} >= {*names}
     assert advice.seeds == [0, 1]
@@ -247,10 +248,6 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
 )
 def test_a_part_that_is_none_is_named(scenario, name, value):
     check_refused(lambda: subject_of(scenario).varied(**{name: value}), [name])
-
-
-def test_a_number_of_machines_may_be_numpy_s():
-    assert dataclasses.replace(CASE, machines=np.int64(20)) == CASE
 
 
 def test_a_catalogue_is_named_by_its_year_in_a_grid():

@@ -13,7 +13,7 @@ from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.studies.subject import subject_of
 
 every_policy = pytest.mark.parametrize(
-    "policy", [*cg.POLICIES, "rh:reserve=2,gate=100"]
+    "policy", dict.fromkeys(["random", *cg.POLICIES, "rh:reserve=2,gate=100"])
 )
 
 TRACED = ("fifo", "cadr", "triage")  # the others: pytest -m slow

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Zone
-from cgrsp_simpy.spot import expected
+from cgrsp_simpy.spot import expected, view
 from cgrsp_simpy.spot.job import FREE, Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.studies.subject import subject_of
@@ -139,34 +139,9 @@ def test_the_rules_hold_in_thousands_of_runs(market):
         check_rules(market, policy)
 
 
-def net_is_tight(policy):
-    """The costliest market for the safety net: an instance is taken just before its
-    changeover ends, when two overheads of slack are left.
-    """
-    d = 100.0
-    job = Job(0, 1000.0, 1000.0 + 2 * d + 1.0, d, 1.0, 3.0)
-    history = Series.of("h", 60, [True, False])
-    taken = (
-        Stretch(0.0, False),
-        Stretch(0.5, True),
-        Stretch(100.0, False),
-        Stretch(101.0, True),
-    )
-    return carried_out(Market(job, (Zone("z", taken, history),)), policy)
-
-
-@pytest.mark.parametrize(
-    "policy", ["greedy", "uniform-progress", "expected-cost", "time-sliced"]
-)
-def test_taken_during_the_changeover_with_two_overheads_left(policy):
-    assert net_is_tight(policy).summary()["missed"] == 0
-
-
 def test_without_the_factor_of_two_a_deadline_would_be_missed(monkeypatch):
-    import cgrsp_simpy.spot.view as rules
-
     monkeypatch.setattr(
-        rules, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s
+        view, "is_late", lambda view: view.slack_s <= 0.5 * view.job.overhead_s
     )
     job = Job(0, 1000.0, 1120.0, 100.0, 1.0, 3.0)
     taken = (Stretch(0.0, True), Stretch(99.0, False))

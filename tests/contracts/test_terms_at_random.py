@@ -37,11 +37,6 @@ def under(scenario, terms):
         assume(False)
 
 
-def price(scenario, run, claim):
-    """Of the type that a slot of fixed type has."""
-    return scenario.slots[claim["resource"]].price_usd_per_h
-
-
 @QUICK
 @given(
     scenario=any_scenario,
@@ -78,8 +73,9 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
     by_slot, by_phase = defaultdict(list), defaultdict(float)
     for claim in run.claims:
         by_slot[claim["resource"]].append((claim["from_s"], claim["to_s"]))
-        paid = (claim["to_s"] - claim["from_s"]) * price(scenario, run, claim) / 3600
-        by_phase[claim["phase"]] += paid
+        usd_per_h = scenario.slots[claim["resource"]].price_usd_per_h
+        held_h = (claim["to_s"] - claim["from_s"]) / 3600
+        by_phase[claim["phase"]] += held_h * usd_per_h
     for spans in by_slot.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
     found = run.summary()

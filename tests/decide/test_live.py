@@ -221,7 +221,7 @@ def busy_states():
             yield scenario, policy, run, state
 
 
-@pytest.mark.parametrize("states", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("states", [2, pytest.param(200, marks=pytest.mark.slow)])
 def test_forecasts_are_calibrated(states):
     """Ranges of 90 % hold in 85 to 95 % of the cases; misses are as often as forecast.
 
@@ -282,7 +282,7 @@ def test_alternatives_are_paired():
     scenario = replace(DAY, workload=replace(DAY.workload, jobs=60))
     state = replace(state, to_come=10)
     result = forecast(
-        *(state, scenario, ["fifo", "spt"], range(20)), slot="RTX 3090", later_h=1.0
+        *(state, scenario, ["fifo", "spt"], range(6)), slot="RTX 3090", later_h=1.0
     )
     names = ["fifo", "spt", "one more RTX 3090", "1 h later"]
     assert [row["alternative"] for row in result.figures] == names

@@ -19,7 +19,7 @@ MIX = {"quiet": 0.6, "normal": 0.3, "hectic": 0.1}
 
 def day_of(kind):
     """Days of few jobs, and of slots of their own."""
-    slots, jobs = {"quiet": (2, 4), "normal": (3, 20), "hectic": (4, 250)}[kind]
+    slots, jobs = {"quiet": (2, 4), "normal": (3, 20), "hectic": (4, 200)}[kind]
     return cg.day(kind, slots, tight_fraction=0.5, jobs=jobs)
 
 
@@ -28,10 +28,6 @@ def months():
     return cg.compare(
         cg.month(MIX, 8, day_of), ["fifo", "spt", "rh:reserve=2"], [5, 6, 7]
     )
-
-
-def days_behind(study, row):
-    return study.run(row["policy"], row["seed"]).rows()
 
 
 def test_days_depend_on_the_replication_alone():
@@ -47,19 +43,6 @@ def test_a_month_is_the_same_among_others(months):
     assert same(
         alone.rows[1:],
         [row for row in months.rows if (row["policy"], row["seed"]) == ("fifo", 6)],
-    )
-
-
-def test_kinds_follow_the_mix():
-    kinds = [each.kind for each in days_of(MIX, 3000, 0)]
-    counts = [kinds.count(kind) for kind in MIX]
-    assert (
-        stats.chisquare(counts, [3000 * share for share in MIX.values()]).pvalue > 0.001
-    )
-    # another mix is seen
-    assert (
-        stats.chisquare(counts, [3000 * share for share in (0.5, 0.4, 0.1)]).pvalue
-        < 1e-6
     )
 
 
@@ -102,7 +85,7 @@ def weighted(days, figure, weights):
 
 def test_figures_of_a_month_are_those_of_its_jobs(months):
     for row in months.rows:
-        days = days_behind(months, row)
+        days = months.run(row["policy"], row["seed"]).rows()
         jobs = [each["completed"] for each in days]
         assert len(set(jobs)) > 1
         assert (row["jobs"], row["completed"]) == (sum(jobs), sum(jobs))
@@ -125,7 +108,7 @@ def test_figures_of_a_month_are_those_of_its_jobs(months):
 
 
 def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
-    for row in months.rows:
+    for row in months.rows[::4]:  # each policy and each seed once
         run = months.run(row["policy"], row["seed"])
         records = [run.day(each["day"]).jobs for each in run.rows()]
         jobs = np.concatenate(records)
@@ -140,10 +123,6 @@ def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
         assert row["wait_min"] == pytest.approx(
             (jobs["start_s"] - jobs["submit_s"]).mean() / 60, rel=1e-12
         )
-
-
-def test_some_job_of_the_months_misses(months):
-    # or the test above would compare zeros
     assert any(row["miss_pct"] > 0 for row in months.rows)
 
 

@@ -161,21 +161,6 @@ def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
     assert own > 2 * plain > 0
 
 
-@pytest.mark.slow
-def test_a_weight_of_all_jobs_is_a_price():
-    """Weight 3 at a price of 1 is weight 1 at a price of 3: the same runs, the same
-    bill.
-    """
-    three = tuple(replace(each, weight=3.0) for each in TWO)
-    prices = Prices(1.0, 0.01, 0.001, 0.25)
-    thrice = Prices(3.0, 0.03, 0.003, 0.25)
-    for policy in ("fifo", "c-mu", "atc", "covert"):
-        one = truth(place(60.0, classes=three), Option(policy, 1, FIXED), prices)
-        assert one == pytest.approx(
-            truth(place(60.0), Option(policy, 1, FIXED), thrice)
-        )
-
-
 def test_triage_weighs_by_the_prices():
     prices = Prices(price_miss=5.0, price_wait=0.0)
     weighed = "triage:price_miss_usd=5.0,price_wait_usd_per_min=0.0"
@@ -251,26 +236,6 @@ def test_a_climb_ends_where_one_more_and_one_fewer_are_worse(least, monkeypatch)
     monkeypatch.setattr(own, "best", best)
     assert own.climb(own.trials.now, own.few).slots == least
     assert len(set(visited)) < 40  # steps grow: not one by one
-
-
-@pytest.mark.slow
-def test_too_few_slots():
-    """At a load of 1.2 on one slot. All numbers of slots on many seeds say the same."""
-    scenario = place(60.0)
-    costs = {n: truth(scenario, Option("fifo", n, FIXED)) for n in range(1, 6)}
-    best = search(scenario, ["fifo"]).cheapest()
-    assert best.slots == min(costs, key=costs.get) > 1
-
-
-@pytest.mark.slow
-def test_all_is_well():
-    """A slot that is mostly idle, and all deadlines met: nothing costs less, nor one
-    slot more.
-    """
-    own = search(
-        place(1500.0, classes=[cg.DeadlineClass("all", 1.0, 1200.0)]), ["fifo", "edf"]
-    )
-    assert own.cheapest() == own.trials.now and own.first_step() is None
 
 
 def scarce():
@@ -356,32 +321,6 @@ def test_what_is_found_on_one_week_holds_on_the_next(tmp_path):
 
 
 @pytest.mark.slow
-def test_ten_times_the_prices_of_all_but_rent_need_no_fewer_slots():
-    """And ten times all of them, where nothing is paid for rent, change nothing."""
-    free = replace(FAST, price_usd_per_h=1e-9)
-    scenario = place(25.0, gpus=(free,))
-    usual, tenfold = Prices(1.0, 0.01, 0.001, 5.0), Prices(10.0, 0.1, 0.01, 5.0)
-    few, more = (
-        search(scenario, ["fifo"], prices).cheapest() for prices in (usual, tenfold)
-    )
-    assert few.slots < more.slots
-    assert (
-        search(scenario, ["fifo"], replace(tenfold, price_slot=50.0)).cheapest() == few
-    )
-
-
-@pytest.mark.slow
-def test_overload_needs_as_many_slots_as_carry_the_load():
-    """Work of 5.5 slots comes, for twice as long as it may wait."""
-    scenario = place(13.0, jobs=200, classes=[cg.DeadlineClass("all", 1.0, 1200.0)])
-    assert scenario.known().offered_load == pytest.approx(5.5, abs=0.1)
-    costs = {n: truth(scenario, Option("fifo", n, FIXED)) for n in range(4, 10)}
-    best = search(scenario, ["fifo"]).cheapest()
-    assert 5 <= best.slots <= 8
-    assert costs[best.slots] < 1.02 * min(costs.values())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "changed"), [(8.0, ("policy",)), (0.5, ("policy", "slots"))]
 )
@@ -410,15 +349,6 @@ def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, change
 
 
 @pytest.mark.slow
-def test_a_target_that_nothing_reaches_gets_what_comes_nearest():
-    """No job ends before it has run."""
-    impossible = place(100.0, classes=[cg.DeadlineClass("all", 1.0, 10.0)])
-    own = search(impossible, ["fifo", "edf"], limits={"miss_pct": 1.0})
-    found = own.least_change()
-    assert own.excess(found, own.seeds) > 90
-
-
-@pytest.mark.slow
 def test_a_budget_buys_the_least_inconvenience():
     """Where each slot helps, all that the budget pays for are taken, and not one
     more.
@@ -432,19 +362,6 @@ def test_a_budget_buys_the_least_inconvenience():
         for n in (3, 6, 7)
     }
     assert found.slots == 6 and bills[6] <= 2.0 < bills[7]
-
-
-@pytest.mark.slow
-def test_growth():
-    """One slot carries a load of .4, and not one of 1.6; what is found is what the
-    other rate needs.
-    """
-    classes = [cg.DeadlineClass("all", 1.0, 1200.0)]
-    today = place(200.0, classes=classes)
-    assert search(today, ["fifo"]).cheapest().slots == 1
-    grown = search(under_load(today, 4.0), ["fifo"]).cheapest()
-    assert grown.slots > 1
-    assert grown == search(place(50.0, jobs=240, classes=classes), ["fifo"]).cheapest()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support import check_bad_input, outcome, output
@@ -163,140 +164,112 @@ def f(view):
 """
 
 
-def of_code(folder):
-    """Its policy is a function of a file."""
-    change(folder, lambda told: told["policies"].update(fifo=["hostile/own.py:f", "x"]))
+CASE = {"class": "cgrsp_simpy.waiting.scenario:Scenario", "order": "hostile/own.py:f"}
+JOBS = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
+GRAPH = {"class": "cgrsp_simpy.dag.scenario:Scenario", "graph": "../secret.json"}
+POPEN = {"class": "subprocess:Popen", "args": ["touch", "was_run"]}
+POINTS = [[{f"x{k}": n for k in range(9)}, {}] for n in range(9)]
+CHANGES = {  # entries of the configuration, and the words of the refusal
+    "code": (
+        {"policies": {"fifo": ["hostile/own.py:f", "x"]}},
+        "only with --run-code",
+    ),
+    "code by text": (
+        {"policies": {"fifo": "hostile/own.py:f"}},
+        "only with --run-code",
+    ),
+    "code in a name": ({"scenario": {"name": "hostile/own.py:f"}}, ""),
+    "code in an order": ({"scenario": CASE | {"source": JOBS}}, "only with --run-code"),
+    "another class": (
+        {"scenario": POPEN},
+        "'subprocess:Popen', which only the script that wrote it",
+    ),
+    "a file outside": (
+        {"scenario": GRAPH},
+        "'../secret.json', which is opened only with --run-code",
+    ),
+    "data outside": (
+        {"scenario": {"slots": {"list": 1, "data": "../../secret"}}},
+        "'../../secret' is not a digest",
+    ),
+    "another form": (
+        {"policies": [1], "scenario": {"class": {}}},
+        "configuration.json is damaged",
+    ),
+    "an enormous grid": ({"study": "sweep", "points": POINTS}, "points(=9) must be"),
+}
+ADDED = ("code", "code by text", "code in a name", "data outside")  # to what is there
 
 
-def of_code_by_text(folder):
-    change(folder, lambda told: told["policies"].update(fifo="hostile/own.py:f"))
+def change(folder, case):
+    path = folder / "configuration.json"
+    found = json.loads(path.read_text())
+    for name, value in CHANGES[case][0].items():
+        found[name] = found[name] | value if case in ADDED else value
+    path.write_text(json.dumps(found))
 
 
-def of_code_in_a_name(folder):
-    change(folder, lambda told: told["scenario"].update(name="hostile/own.py:f"))
-
-
-def of_code_in_an_order(folder):
-    case = {
-        "class": "cgrsp_simpy.waiting.scenario:Scenario",
-        "order": "hostile/own.py:f",
-    }
-    source = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
-    change(folder, lambda told: told.update(scenario={**case, "source": source}))
-
-
-def of_another_class(folder):
-    popen = {"class": "subprocess:Popen", "args": ["touch", "was_run"]}
-    change(folder, lambda told: told.update(scenario=popen))
-
-
-def of_a_file_outside(folder):
-    graph = {"class": "cgrsp_simpy.dag.scenario:Scenario", "graph": "../secret.json"}
-    change(folder, lambda told: told.update(scenario=graph))
-
-
-def of_data_outside(folder):
-    slots = {"list": 1, "data": "../../secret"}
-    change(folder, lambda told: told["scenario"].update(slots=slots))
-
-
-def of_a_link(folder):
+def link(folder):
     outside = folder.parent / "outside"
     shutil.move(folder / "chunks", outside)
     (folder / "chunks").symlink_to(outside)
 
 
-def of_a_link_to_be_written(folder):
+def link_to_be_written(folder):
     (folder / "rows.csv.part").symlink_to(folder.parent / "secret.json")
 
 
-def of_a_pipe(folder):
+def pipe(folder):
     (folder / "chunks" / "000000.json").unlink()
     os.mkfifo(folder / "chunks" / "000000.json")
 
 
-def of_half_a_file(folder):
+def half_a_file(folder):
     path = folder / "configuration.json"
     path.write_text(path.read_text()[:200])
 
 
-def of_deep_lists(folder):
+def deep_lists(folder):
     (folder / "configuration.json").write_text("[" * 100_000)
 
 
-def of_another_form(folder):
-    change(folder, lambda told: told.update(policies=[1], scenario={"class": {}}))
+def enormous(folder, name):
+    os.truncate(folder / name, files_module.MOST_BYTES + 1)
 
 
-def of_an_enormous_file(folder):
-    with (folder / "chunks" / "000000.json").open("r+b") as file:
-        file.truncate(files_module.MOST_BYTES + 1)
-
-
-def of_an_enormous_configuration(folder):
-    with (folder / "configuration.json").open("r+b") as file:
-        file.truncate(files_module.MOST_BYTES + 1)
-
-
-def of_an_enormous_grid(folder):
-    points = [[{f"x{k}": n for k in range(9)}, {}] for n in range(9)]
-    change(folder, lambda told: told.update(study="sweep", points=points))
-
-
-def change(folder, how):
-    path = folder / "configuration.json"
-    told = json.loads(path.read_text())
-    how(told)
-    path.write_text(json.dumps(told))
-
-
+ENORMOUS = ("chunks/000000.json", "configuration.json")
 HOSTILE = {
-    of_code: "only with --run-code",
-    of_code_by_text: "only with --run-code",
-    of_code_in_a_name: "",
-    of_code_in_an_order: "only with --run-code",
-    of_another_class: "'subprocess:Popen', which only the script that wrote it",
-    of_a_file_outside: "'../secret.json', which is opened only with --run-code",
-    of_data_outside: "'../../secret' is not a digest",
-    of_a_link: "chunks is a link",
-    of_a_link_to_be_written: "rows.csv.part is a link",
-    of_a_pipe: "000000.json is a link or not a file",
-    of_half_a_file: "configuration.json is damaged",
-    of_deep_lists: "configuration.json is damaged",
-    of_another_form: "configuration.json is damaged",
-    of_an_enormous_file: "000000.json: more than 268,435,456 bytes",
-    of_an_enormous_configuration: "configuration.json: more than 268,435,456 bytes",
-    of_an_enormous_grid: "points(=9) must be",
+    **{case: (partial(change, case=case), CHANGES[case][1]) for case in CHANGES},
+    "a link": (link, "chunks is a link"),
+    "a link to be written": (link_to_be_written, "rows.csv.part is a link"),
+    "a pipe": (pipe, "000000.json is a link or not a file"),
+    "half a file": (half_a_file, "configuration.json is damaged"),
+    "deep lists": (deep_lists, "configuration.json is damaged"),
+    **{
+        name: (partial(enormous, name=name), "json: more than 268,435,456 bytes")
+        for name in ENORMOUS
+    },
 }
 
 
 @pytest.mark.quick_cases(3)
-@pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
-def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, spoilt):
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, case):
+    """Whether it is verified or gone on with."""
+    spoil, words = HOSTILE[case]
     (made.parent / "hostile").mkdir()
     (made.parent / "hostile" / "own.py").write_text(OWN)
     (made.parent / "secret.json").write_text("[1, 2]")
-    spoilt(made)
-    before = sorted(path for path in made.parent.rglob("*"))
+    spoil(made)
+    before = sorted(made.parent.rglob("*"))
     capsys.readouterr()
-    found = outcome(capsys, "verify", "out", "--sample", "1")
-    check_bad_input(found, [HOSTILE[spoilt]])
-    assert "[1, 2]" not in found[2]
-    assert sorted(path for path in made.parent.rglob("*")) == before
-    assert not (made.parent / "hostile" / "was_run").exists()
-
-
-@pytest.mark.quick_cases(3)
-@pytest.mark.parametrize("spoilt", HOSTILE, ids=lambda spoilt: spoilt.__name__)
-def test_going_on_with_a_hostile_folder_runs_nothing_of_it(made, capsys, spoilt):
-    (made.parent / "hostile").mkdir()
-    (made.parent / "hostile" / "own.py").write_text(OWN)
-    secret = made.parent / "secret.json"
-    secret.write_text("[1, 2]")
-    spoilt(made)
+    ended = outcome(capsys, "verify", "out", "--sample", "1")
+    check_bad_input(ended, [words])
+    assert "[1, 2]" not in ended[2]
+    assert sorted(made.parent.rglob("*")) == before
     assert main("compare quiet --policies fifo,rh --seeds 9 --out out".split()) == 2
     assert capsys.readouterr().err.count("\n") == 1
-    assert secret.read_text() == "[1, 2]"
+    assert (made.parent / "secret.json").read_text() == "[1, 2]"
     assert not (made.parent / "hostile" / "was_run").exists()
 
 

@@ -40,15 +40,15 @@ def recorded(gpu, statuses, step_s=HOUR, start_h=None):
 
 
 def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
-    """4000 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
+    """1500 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
     of another clock is not.
     """
-    stocks, far = [Stock(LASTING, seed) for seed in range(4000)], 0
+    stocks, far = [Stock(LASTING, seed) for seed in range(1500)], 0
     for hour in range(24):
         met = np.array([stock.status(GPU, hour * HOUR, 0.5) for stock in stocks])
         for status, chance in enumerate(LASTING.probabilities(GPU, hour * HOUR)):
             share = np.mean(met == status)
-            error = math.sqrt(chance * (1 - chance) / 4000)
+            error = math.sqrt(chance * (1 - chance) / 1500)
             assert abs(share - chance) <= 4 * error
             other = cg.Market(CLOCKS["printed"]).probabilities(GPU, hour * HOUR)[status]
             far += abs(share - other) > 4 * error
@@ -170,47 +170,6 @@ def test_a_type_of_its_own_persistence_beside_one_without():
 # ---- in runs ----
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rh", "triage", "watch"])
-def test_without_persistence_the_records_are_those_of_the_thesis_to_the_bit(policy):
-    plain = cg.simulate(cg.day("normal", jobs=200), policy, 3)
-    told = cg.simulate(
-        cg.day("normal", jobs=200, persistence_s=0, sight="none"), policy, 3
-    )
-    assert plain.jobs.tobytes() == told.jobs.tobytes()
-
-
-@pytest.mark.quick_cases(3)
-@pytest.mark.parametrize("policy", ["fifo", "rh", "watch", "triage"])
-@pytest.mark.parametrize("free", [False, True])
-def test_every_dispatch_meets_the_market_s_status(policy, free):
-    """So all slots of a type meet the same one in an instant, under any policy."""
-    for sight in ("none", "now", "poll:600"):
-        day = cg.day(
-            "hectic", jobs=150, persistence_s=900, sight=sight, free_types=free
-        )
-        run, stock = cg.simulate(day, policy, 1), Stock(day.market, 1)
-        for record in run.jobs:
-            gpu = day.gpus[record["gpu"]]
-            assert record["status"] == stock.status(gpu, record["dispatch_s"], 0.0)
-
-
-def test_a_gang_meets_the_worst_status_of_its_types():
-    jobs = [cg.Job(i, 700.0 * i, 700.0 * i + 1e4, 1, False, 3) for i in range(60)]
-    day = cg.Scenario(
-        "gangs", cg.JobList(jobs), market=cg.Market(persistence_s=900, sight="now")
-    )
-    run, stock = cg.simulate(day, "fifo", 4), Stock(day.market, 4)
-    types = {
-        job: [day.slots[slot] for slot, _ in held] for job, held in run.parts().items()
-    }
-    for record in run.jobs:
-        met = [
-            stock.status(gpu, record["dispatch_s"], 0.0) for gpu in types[record["job"]]
-        ]
-        assert record["status"] == max(met)
-    assert len(set(run.jobs["status"].tolist())) > 1
-
-
 @pytest.mark.parametrize("sight", ["now", "poll:600"])
 def test_the_view_shows_the_status_as_of_the_last_look(sight):
     seen = []
@@ -227,13 +186,6 @@ def test_the_view_shows_the_status_as_of_the_last_look(sight):
         assert seen_s == (now_s if sight == "now" else 600 * math.floor(now_s / 600))
         assert status == stock.status(gpu, seen_s, 0.0)
     assert len({status for _, _, status, _ in seen}) == 3
-
-
-def test_the_thesis_s_view_knows_of_no_look():
-    view = cg.day("quiet").moment([])
-    assert view.seen_s(view.slots[0]) is None
-    blind = cg.day("quiet", persistence_s=900).moment([])
-    assert blind.seen_s(blind.slots[0]) is None
 
 
 # ---- replay ----

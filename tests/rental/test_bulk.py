@@ -232,15 +232,6 @@ def test_loose_jobs_of_several_gpus_are_passed_over_unless_they_do_not_fit(polic
     assert differing(cases, [policy], range(1)) == []
 
 
-def test_a_slot_that_is_withheld_goes_to_the_first_tight_job_of_an_index():
-    tight = cg.Job(3, 0, 9000, tight=True)
-    jobs = cg.JobList([*[cg.Job(id, 0, 5000) for id in range(3)], tight])
-    two = subject_of(cg.Scenario("two", jobs)).varied(slots=2)
-    for policy in RESERVED:
-        assert equal(two, policy)
-        assert subject_of(two).run(policy).jobs["dispatch_s"][3] == 0
-
-
 def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
     """At 2^30 s a job of 1 ns ends as it starts: its instance waits a minute for
     another's.
@@ -352,16 +343,42 @@ def test_rules_of_ones_own_run_compiled():
 )
 def test_what_is_no_rule_is_simpys(policy, why):
     scenario = cg.day("quiet")
-    assert (
-        subject_of(scenario)
-        .not_compiled(subject_of(scenario).make_policy(policy))
-        .startswith(why)
-    )
+    assert why_not(scenario, policy).startswith(why)
     check_refused(
         lambda: cg.compare(scenario, [policy], range(2), engine="compiled"),
         "cannot run",
     )
     assert not cg.compare(scenario, [policy], range(2)).failures
+
+
+KEEPER = cg.make_policy("fifo")
+KEEPER.keep_s = lambda view, slot: 30.0
+WEIGHTS = cg.Scenario(
+    "weights", cg.JobList([cg.Job(n, 0, 4000, weight=1 + n % 2) for n in range(30)])
+)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policy", "why"),
+    [
+        (
+            cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9)),
+            "fifo",
+            "its terms of renting have retry_s, restart_s",
+        ),
+        (
+            cg.day("quiet", terms=cg.Terms(warm_s=60)),
+            KEEPER,
+            "the policy decides how long instances are kept",
+        ),
+        (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
+        (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
+        (WEIGHTS, "edf", ""),
+        (OTHERS["seen"], "triage", "triage weighs what it sees of the stock"),
+    ],
+)
+def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
+    assert why_not(scenario, policy) == why
 
 
 def test_a_rule_that_fails_says_why_as_in_simpy():
@@ -379,41 +396,6 @@ def assert_fails_as_in_simpy(scenario, failing):
         subject_of(scenario).run(failing, engine="compiled")
     assert str(compiled.value) == str(simpy.value)
     assert "division by zero" in str(simpy.value)
-
-
-def test_what_the_loop_does_not_know_is_simpys():
-    refuses = cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9))
-    told = subject_of(refuses).not_compiled(subject_of(refuses).make_policy("fifo"))
-    assert told == "its terms of renting have retry_s, restart_s"
-    warm = cg.day("quiet", terms=cg.Terms(warm_s=60))
-    keeps = subject_of(refuses).make_policy("fifo")
-    keeps.keep_s = lambda view, slot: 30.0
-    why = "the policy decides how long instances are kept"
-    assert subject_of(warm).not_compiled(keeps) == why
-
-
-def test_an_index_needs_the_weights_of_the_classes():
-    jobs = [cg.Job(n, 0, 4000, weight=1 + n % 2) for n in range(30)]
-    scenario = cg.Scenario("weights", cg.JobList(jobs))
-    why = "jobs of one deadline class differ in weight"
-    assert (
-        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("atc"))
-        == why
-    )
-    assert (
-        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("triage"))
-        == why
-    )
-    assert equal(scenario, "edf")
-
-
-def test_triage_of_stock_that_is_seen_is_simpys():
-    scenario = OTHERS["seen"]
-    why = "triage weighs what it sees of the stock"
-    assert (
-        subject_of(scenario).not_compiled(subject_of(scenario).make_policy("triage"))
-        == why
-    )
 
 
 def holding(number, **parameters):
@@ -576,6 +558,3 @@ def test_without_a_compiler_all_is_simpys():
     )
     assert done.stdout.splitlines()[0] == "cadr", done.stderr
     assert "it needs numba, the extra fast" in done.stdout
-
-
-# ---- read-only installations ----

@@ -6,7 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support import check_bad_input, check_refused, outcome, refusals, utilisation
+from support import (
+    check_bad_input,
+    check_refused,
+    outcome,
+    phases,
+    refusals,
+    utilisation,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -29,13 +36,6 @@ def scenario(jobs, terms, market=TEN_S, slots=1):
     return cg.Scenario(
         "spot", cg.JobList(listed), (GPU,) * slots, (GPU,), False, market, law, terms
     )
-
-
-def phases(run):
-    return [
-        (row["job"], row["resource"], row["phase"], row["from_s"], row["to_s"])
-        for row in run.claims
-    ]
 
 
 @pytest.fixture

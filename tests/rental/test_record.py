@@ -4,19 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import csv_rows, output, refusals, utilisation
+from support import refusals, utilisation
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, PHASES
 from cgrsp_simpy.rental.record import Totals
-
-
-@pytest.fixture
-def wide(tmp_path):
-    """One job of ten minutes on four of five slots."""
-    path = tmp_path / "wide.csv"
-    path.write_text("submit_s,service_s,gpus\n0,600,4\n")
-    return path
 
 
 def gangs(seed, free_types=False):
@@ -111,17 +103,6 @@ def test_the_timeline_is_the_run_as_slots_and_jobs():
 test_without_records_there_are_no_claims = refusals(
     (lambda: cg.simulate(gangs(0), "fifo", records=False).claims, "has no records")
 )
-
-
-def test_records_in_a_file_name_all_slots(wide, tmp_path, capsys):
-    [row] = csv_rows(
-        output(capsys, "run", "rental", f"trace={wide!s}", "--format", "csv")
-    )
-    assert (row["slot"], row["slots"]) == ("0", "0 1 2 3")
-    run = cg.simulate(gangs(1), "fifo")
-    run.to_csv(tmp_path / "jobs.csv")
-    rows = csv_rows((tmp_path / "jobs.csv").read_text())
-    assert [len(row["slots"].split()) for row in rows] == run.jobs["gpus"].tolist()
 
 
 def test_sums_do_not_depend_on_the_parts_that_records_come_in():

@@ -12,8 +12,6 @@ from support import check_bad_input, check_refused, outcome, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.job import DeadlineClasses
-from cgrsp_simpy.rental.policies.law import Outlook, delay_of
-from cgrsp_simpy.rental.policies.triage import after_of
 from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -55,29 +53,6 @@ def test_the_thesis_written_as_open_scenario_gives_the_same_records(policy, day)
     assert run.jobs.tobytes() == again.jobs.tobytes()
     assert run.summary() == pytest.approx(again.summary(), nan_ok=True)
     assert list(run.summary()) == list(again.summary())
-
-
-def test_triage_knows_from_the_table_how_long_low_stock_lasts():
-    gpu = cg.THESIS_GPUS[0]
-    scarce = [(1, 0, 0)] * 8 + [(0.5, 0, 0.5)] * 3 + [(1, 0, 0)] * 13
-
-    def better(chances, hour):
-        stock = [cg.HourlyStock(gpu.name, chances)]
-        # time 0 is 8:00
-        known = replace(cg.day("quiet"), market=cg.Market(stock=stock)).known()
-        view = replace(cg.day("quiet"), market=cg.Market(stock=stock)).moment(
-            [], hour * HOUR_S
-        )
-        return Outlook(known).moment(view, view.slots[0])[1]
-
-    for hour, left_h in [(0, 3), (1.5, 1.5), (2.75, 0.25), (24, 3)]:
-        [later] = better(scarce, hour)
-        assert after_of(later, hour * HOUR_S) == pytest.approx(left_h * HOUR_S)
-        assert (
-            later.delay == delay_of(cg.Market().delay_s, (1, 0, 0)) and not later.seen
-        )
-    assert better(scarce, 3) == better(scarce, 23.5) == []
-    assert better([(0.5, 0, 0.5)] * 24, 0) == []
 
 
 # ---- classes ----
@@ -188,12 +163,6 @@ def test_totals_of_runs_add_up_by_class_and_survive_json():
         "tight",
         "loose",
     ]
-
-
-def test_a_job_by_hand_is_of_one_of_the_two_classes_unless_it_says_so():
-    assert cg.Job(0, 0, 9, tight=True).deadline_class == 0
-    assert cg.Job(0, 0, 9).deadline_class == 1
-    assert cg.Job(0, 0, 9, deadline_class=7).deadline_class == 7
 
 
 # ---- logs ----

@@ -141,38 +141,6 @@ def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(
         assert chisquare(counts).pvalue > 0.002, name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["triage", "fifo", "cadr", "atc"])
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"free_types": True},
-        {"market": cg.Market(persistence_s=900.0)},
-        {"terms": cg.Terms(billed_from="provisioning", minimum_s=600)},
-    ],
-    ids=["thesis", "free types", "stock persists", "billed from provisioning"],
-)
-def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(policy, changes):
-    pytest.importorskip("numba")
-    workload = replace(DAY.workload, jobs=150)
-    scenario = replace(DAY, workload=workload, **changes)
-    for at_s in (0.0, 400.0, 1200.0):
-        state = cg.simulate(scenario, policy, 3).state(at_s)
-        now = replace(state, wake_s=None, to_come=5)
-        for start in (state, now, replace(state, wake_s=at_s + 50)):
-            model = start.resumed(scenario)
-            subject = model.subject(model)
-            made = subject.make_policy(policy)
-            compiled = subject.compiled(made, 1, None, True)
-            run = cg.simulate(model, policy, 1, engine="simpy")
-            assert compiled is not None
-            assert np.array_equal(run.jobs, compiled.jobs)
-            assert np.array_equal(run.claims, compiled.claims)
-            assert run.decisions == compiled.decisions
-            assert run.held_s == compiled.held_s
-
-
 any_scenario = scenarios() | scenarios(gangs=True)
 
 
@@ -186,16 +154,19 @@ def state_of(scenario, policy, part, seed):
 @settings(max_examples=100)
 @given(
     any_scenario,
+    st.sampled_from([cg.Terms(), cg.Terms(billed_from="provisioning", minimum_s=600)]),
     st.sampled_from("fifo spt lcf rh cadr atc covert triage".split()),
     st.floats(0, 1),
     st.integers(0, 9),
 )
-def test_any_compiled_run_from_a_state_has_the_bits_of_simpy(
-    scenario, policy, part, seed
+def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(
+    scenario, terms, policy, part, seed
 ):
     pytest.importorskip("numba")
+    scenario = replace(scenario, terms=terms)
     state = state_of(scenario, policy, part, seed)
-    for start in (state, replace(state, wake_s=None)):
+    now = replace(state, wake_s=None)
+    for start in (state, now, replace(state, wake_s=state.now_s + 50)):
         model = start.resumed(scenario)
         subject = model.subject(model)
         compiled = subject.compiled(subject.make_policy(policy), 1, None, True)
@@ -204,6 +175,7 @@ def test_any_compiled_run_from_a_state_has_the_bits_of_simpy(
             assert np.array_equal(run.jobs, compiled.jobs)
             assert np.array_equal(run.claims, compiled.claims)
             assert run.decisions == compiled.decisions
+            assert run.held_s == compiled.held_s
 
 
 @settings(max_examples=15)
@@ -257,9 +229,9 @@ def test_estimates_in_seconds_are_what_policies_see_and_runs_take():
     assert again["finish_s"] == pytest.approx(jobs["finish_s"][[2, 1]])
     random = replace(scenario, service=cg.Service())
     model = State.from_table(table).resumed(random)
-    runs = [cg.simulate(model, "spt", seed).jobs for seed in range(200)]
+    runs = [cg.simulate(model, "spt", seed).jobs for seed in range(50)]
     means = np.mean([run["finish_s"] - run["start_s"] for run in runs], axis=0)
-    assert means == pytest.approx(expected[::-1], rel=0.03)
+    assert means == pytest.approx(expected[::-1], rel=0.06)
     assert cg.simulate(replace(model), "triage", 1).jobs["job"].tolist() == [0, 1, 2]
 
 
@@ -273,7 +245,7 @@ def test_a_job_of_a_log_takes_longer_than_it_has():
     )
     scenario = replace(DAY, workload=log)
     state = cg.simulate(scenario, "fifo").state(3000)
-    ends = [cg.simulate(state.resumed(scenario), "fifo", s).jobs for s in range(20)]
+    ends = [cg.simulate(state.resumed(scenario), "fifo", s).jobs for s in range(6)]
     assert state.running
     assert all(jobs["finish_s"].min() > 3000 for jobs in ends)
     assert len({jobs["finish_s"][0] for jobs in ends}) > 3
@@ -345,9 +317,9 @@ BAD = {
         "submit_s of job 9(=-1) must be a number >= 0",
     ),
     "unknown type": (changed(slots=["RTX 3090", "RTX 9"]), "unknown GPU type 'RTX 9'"),
-    "a million jobs": (
-        changed(waiting=[{}] * 1_000_000),
-        "jobs waiting(=1000000) must be at most 10,000",
+    "too many jobs": (
+        changed(waiting=[{}] * 10_001),
+        "jobs waiting(=10001) must be at most 10,000",
     ),
     "NaN": (changed(now_s=float("nan")), "NaN must be a finite number"),
     "unknown key": (changed(clock=3), "unknown key in the file 'clock'"),
@@ -416,9 +388,9 @@ BAD = {
     ),
     "a wake-up before now": (changed(wake_s=3), "wake_s(=3) must be at least now_s"),
     "no slot": (changed(slots=[]), "slots(=[]) must be at least one slot"),
-    "a million slots": (
-        changed(slots=["RTX 3090"] * 1_000_000),
-        "must be at most 10,000 slots (here 1000000)",
+    "too many slots": (
+        changed(slots=["RTX 3090"] * 10_001),
+        "must be at most 10,000 slots (here 10001)",
     ),
     "days of a month": (changed(scenario="month"), "must be a Scenario of rented"),
     "another scenario": (changed(scenario="waiting"), "scenario(='waiting') must be"),

@@ -6,10 +6,9 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-from support import check_refused
+from support import check_refused, phases, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.rental.terms import Opening, describe_hours, slot_hours
 from cgrsp_simpy.studies.subject import subject_of
@@ -32,13 +31,6 @@ def one_slot(
         "one", cg.JobList(listed), (GPU,) * slots, gpus, free_types, market,
         cg.Service(sigma=(0,)), terms,
     )  # fmt: skip
-
-
-def phases(run):
-    return [
-        (row["job"], row["resource"], row["phase"], row["from_s"], row["to_s"])
-        for row in run.claims
-    ]
 
 
 def heard(scenario, policy="fifo"):
@@ -395,7 +387,9 @@ def test_a_closing_slot_finishes_its_job_and_is_billed_until_then():
 
 
 def test_boot_time_is_billed_and_may_last_longer_than_the_hours():
-    assert run_of([0], [(1, 1), (3, 0)], boot_s=600).jobs["start_s"] == H + 620
+    for boot_s in (600, 2 * H - 20):
+        late = run_of([0], [(1, 1), (3, 0)], boot_s=boot_s).jobs
+        assert late["start_s"] == H + boot_s + 20
     jobs = run_of([0], [(0, 0), (1, 2), (2, 1), (3, 0)], boot_s=1.5 * H).jobs
     assert jobs["slot"] == 0 and jobs["start_s"] == 2.5 * H + 20
 
@@ -471,14 +465,19 @@ def test_wrong_hours_are_refused_in_one_line(word, capsys):
     assert error.count("\n") == 1 and "must be" in error
 
 
-def test_slots_that_are_never_open_long_enough_are_refused():
-    with pytest.raises(InputError, match=r"boot_s.* less than the 7200 s"):
-        run_of([0], [(1, 1), (3, 0)], boot_s=2 * H)
-    assert run_of([0], [(1, 1), (3, 0)], boot_s=2 * H - 20).jobs["start_s"] > 0
-
-
-def test_other_numbers_than_that_of_all_slots_and_the_compiled_loop_are_refused():
-    with pytest.raises(InputError, match="the number of all slots, 5, as the greatest"):
-        replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)]))
-    with pytest.raises(InputError, match="open and close by the hour"):
-        cg.simulate(cg.day("normal", slots=[(0, 1)]), "fifo", engine="compiled")
+test_hours_that_no_run_can_have_are_refused = refusals(
+    (
+        lambda: run_of([0], [(1, 1), (3, 0)], boot_s=2 * H),
+        r"boot_s.* less than the 7200 s",
+    ),
+    (
+        lambda: replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)])),
+        "the number of all slots, 5, as the greatest",
+    ),
+    (
+        lambda: cg.simulate(
+            cg.day("normal", slots=[(0, 1)]), "fifo", engine="compiled"
+        ),
+        "open and close by the hour",
+    ),
+)

@@ -102,13 +102,6 @@ def test_the_run_starts_at_the_hour_of_day_of_time_0(read, window, hour):
     assert scenario.market.clock.start_h == scenario.workload.start_h
 
 
-def test_the_stock_of_a_stamped_log_follows_its_own_hours(read):
-    scenario = read(stamped("2024-11-20 11:00:00"), clock="printed")
-    assert scenario.market.clock.multiplier(0.0) == 0.5  # the printed peak, 9 to 18
-    assert scenario.market.clock.multiplier(7 * 3600.0) == 1.3  # 18:00
-    assert scenario.market.clock.multiplier(13 * 3600.0) == 1.0  # midnight
-
-
 # ---- cells ----
 
 
@@ -315,17 +308,15 @@ OTHER_GPUS = (
 )
 
 
-def scenarios(tmp_path):
-    """One of every kind, in most of which nothing is as it is by default."""
-    path = tmp_path / "log.csv"
+def logs(path):
+    """Scenarios of a log; of the others, nothing is as it is by default."""
+    moments = [f"2024-11-20 {8 + i // 60:02}:{i % 60:02}:30" for i in range(90)]
+    rows = [
+        f"{at},{5 + i * i % 37},,{1 + i % 2},{i % 3}" for i, at in enumerate(moments)
+    ]
+    rows.append("2024-11-20 11:00:00,5,2024-11-20 11:20:00,1,1")
     path.write_text(
-        "timestamp,service_s,deadline_s,gpus,weight\n"
-        + "".join(
-            "2024-11-20"
-            f" {8 + i // 60:02}:{i % 60:02}:30,{5 + i * i % 37},,{1 + i % 2},{i % 3}\n"
-            for i in range(90)
-        )
-        + "2024-11-20 11:00:00,5,2024-11-20 11:20:00,1,1\n"
+        "\n".join(["timestamp,service_s,deadline_s,gpus,weight", *rows, ""])
     )
     market = cg.Market(
         cg.Clock(((0, 0.25), (6.5, 2.0)), 23.75),
@@ -334,32 +325,7 @@ def scenarios(tmp_path):
         1.25,
         0.75,
     )
-    classes = DeadlineClasses(0.35, 1234.5, 1e5)
-    yield "day", cg.day("hectic", jobs=30)
-    yield (
-        "day, arguments",
-        cg.day("surge", ["RTX A4000", "RTX 3090"], 0.0, 25, 1e-05, True, "printed"),
-    )
-    changed = cg.PoissonWorkload(20, 0.0125, (0.1, 0.9), classes)
-    yield (
-        "day, all changed",
-        cg.Scenario(
-            'Ein "Tag"\t',
-            changed,
-            OTHER_GPUS[::-1],
-            OTHER_GPUS,
-            True,
-            market,
-            cg.Service("exponential", (0, 0.5)),
-        ),
-    )
-    jobs = (
-        cg.Job(0, 0, 900),
-        cg.Job(1, 0.1, 12.5, 3, True, 2, 0.5),
-        cg.Job(2, 7.0, 1e6, 2),
-    )
-    yield "list", cg.Scenario("list", cg.JobList(jobs))
-    yield "log", cg.trace(path)
+    plain = cg.trace(path)
     log = cg.trace(
         path,
         window="2024-11-20 08:10:2024-11-20 09:10",
@@ -369,53 +335,26 @@ def scenarios(tmp_path):
         clock="printed",
         strict=True,
     )
-    yield (
-        "log, all changed",
-        replace(log, name="other", market=market, gpus=(*log.gpus, OTHER_GPUS[0])),
+    classes = DeadlineClasses(0.35, 1234.5, 1e5)
+    other = replace(
+        log,
+        name='Ein "Tag"\t',
+        market=market,
+        gpus=(*log.gpus, *OTHER_GPUS),
+        service=cg.Service("exponential", (0, 0.5, 0.1)),
     )
-    yield (
-        "log, classes",
-        replace(log, workload=replace(log.workload, deadlines=classes)),
-    )
+    return plain, other, replace(log, workload=replace(log.workload, deadlines=classes))
 
 
-KINDS = [
-    "day",
-    "day, arguments",
-    "day, all changed",
-    "list",
-    "log",
-    "log, all changed",
-    "log, classes",
-]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_scenario_comes_back_equal_from_its_file_and_runs_to_the_same_records(
-    tmp_path, kind
-):
-    scenario = dict(scenarios(tmp_path))[kind]
+def test_a_scenario_of_a_log_comes_back_equal_from_its_file(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "elsewhere" / "scenario.toml"
-    scenario.to_toml(path)
-    back = cg.Scenario.from_toml(path)
-    for policy in ("fifo", "cadr"):
-        np.testing.assert_array_equal(
-            cg.simulate(back, policy, 5).jobs, cg.simulate(scenario, policy, 5).jobs
-        )
-    for field in (
-        "name",
-        "slots",
-        "gpus",
-        "free_types",
-        "market",
-        "service",
-        "workload",
-    ):
-        assert getattr(back, field) == getattr(scenario, field), field
-    assert back == scenario
-    back.to_toml(tmp_path / "again.toml")
-    assert (tmp_path / "again.toml").read_bytes() == path.read_bytes()
+    for scenario in logs(tmp_path / "log.csv"):
+        scenario.to_toml(path)
+        back = cg.Scenario.from_toml(path)
+        assert back == scenario
+        back.to_toml(tmp_path / "again.toml")
+        assert (tmp_path / "again.toml").read_bytes() == path.read_bytes()
 
 
 def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, file, monkeypatch):

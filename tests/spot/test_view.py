@@ -26,30 +26,23 @@ def test_a_view_tells_nothing_of_what_is_to_come():
     assert on[2] == (1, False, (0,))
 
 
+def to_and_fro(view):
+    return [(view.job, view.on_demand if view.on is None else None)]
+
+
 test_an_answer_that_cannot_be_carried_out_is_an_error = refusals(
-    (0, "zone 0, where there is no spot instance now"),
-    (5, "5, which is neither"),
-    ("spot", "'spot', which is neither"),
-    (None, "no instance; that would not move the job"),
-    call=lambda answer: carried_out(lambda view: [(view.job, answer)], [DOWN_UP_DOWN]),
-    error=cg.PolicyError,
-)
-
-
-test_to_and_fro_within_an_instant_is_an_error = refusals(
-    (
-        lambda: carried_out(
-            lambda view: [(view.job, view.on_demand if view.on is None else None)],
-            [DOWN_UP_DOWN],
-        ),
-        "second move at the same time",
+    *(
+        (lambda view, answer=answer: [(view.job, answer)], words)
+        for answer, words in (
+            (0, "zone 0, where there is no spot instance now"),
+            (5, "5, which is neither"),
+            ("spot", "'spot', which is neither"),
+            (None, "no instance; that would not move the job"),
+        )
     ),
-    error=cg.PolicyError,
-)
-
-
-test_a_policy_that_never_moves_the_job_is_an_error = refusals(
-    (lambda: carried_out(lambda view: [], [DOWN_UP_DOWN]), "1 jobs waiting"),
+    (to_and_fro, "second move at the same time"),
+    (lambda view: [], "1 jobs waiting"),
+    call=lambda policy: carried_out(policy, [DOWN_UP_DOWN]),
     error=cg.PolicyError,
 )
 

@@ -15,7 +15,7 @@ from studies.runs import busy, normal, quiet, same
 from support import check_refused, process
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.decide.gaps import over_lucks
+from cgrsp_simpy.decide.gaps import over_draws
 from cgrsp_simpy.studies.isolation import isolated
 from cgrsp_simpy.waiting import Scenario as Waiting
 
@@ -211,7 +211,7 @@ STUDIES = {
         range(2),
     ),
     "by a column": by_customer,
-    "draws": lambda _: over_lucks(normal, only_forward, 0, 2),
+    "draws": lambda _: over_draws(normal, only_forward, 0, 2),
     "waiting": lambda _: cg.compare(
         Waiting(cg.waiting.ExponentialJobs(60), machines=1, order=first_room),
         ["sww", "ajw"],

@@ -128,6 +128,8 @@ def test_what_the_plan_owns_and_costs_when_every_hour_has_its_job():
         (found.price.mean,) * 2, rel=2e-3
     )
     assert str(found).count("\n") == 2
+    later = jobs_of(*((9e5 + at_s, *job) for at_s, *job in rows))
+    assert str(plan(later, "p95=600", sizes=(ONE,))) == str(found)
 
 
 @pytest.mark.parametrize("days", [2, 3, 4])

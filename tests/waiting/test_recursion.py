@@ -15,52 +15,6 @@ from cgrsp_simpy.waiting.recursion import follow, started
 # ---- what happens, by hand ----
 
 
-def test_five_jobs_on_one_machine_under_each_policy():
-    """Jobs of 10, 10, 2, 10, 1 s come at 0, 1, 2, 3, 4 s; b = 12 s, t = 3 s.
-
-    Start of each, and r for rented.
-    """
-    jobs = jobs_of(
-        (0, 10, 1, 0), (1, 10, 1, 0), (2, 2, 1, 0), (3, 10, 1, 0), (4, 1, 1, 0)
-    )
-    expected = {
-        "ajw": "0 10 20 22 32",
-        "njw": "0 1r 2r 3r 4r",
-        "ajw-t": "0 10 14r 15r 16r",
-        "sww": "0 10 2r 3r 4r",
-        "ljw": "0 10 2r 20 4r",
-        "compound": "0 10 2r 3r 4r",
-    }
-    for name, starts in expected.items():
-        for run in (simulated, follow):
-            done = run(
-                cg.waiting.Scenario(jobs, waiting_policy(name, 12, 3), 1), keep=True
-            ).jobs
-            told = " ".join(
-                f"{start:g}{'r' if rented else ''}"
-                for start, rented in zip(done["start_s"], done["on_demand"])
-            )
-            assert told == starts, name
-
-
-def test_a_job_that_gives_up_lets_those_behind_it_in():
-    """Shared machine of 4 cores: the second job needs all of them, and holds up the
-    third until it leaves at 1 + 5 s.
-    """
-    jobs = jobs_of((0, 10, 2, 0), (1, 9, 4, 0), (2, 3, 2, 0))
-    four = (Size("four", 4, 16, 1),)
-    done = simulated(
-        cg.waiting.Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four), keep=True
-    ).jobs
-    assert done["start_s"].tolist() == [0, 6, 6]
-    assert done["on_demand"].tolist() == [False, True, False]
-    shortest = simulated(
-        cg.waiting.Scenario(jobs, waiting_policy("ajw-t", wait_s=5), four, "sjf"),
-        keep=True,
-    ).jobs
-    assert shortest["start_s"].tolist() == [0, 6, 2]  # of those that find room
-
-
 def test_who_is_misled_waits_in_vain():
     jobs = jobs_of((0, 100, 1, 0), (1, 5, 1, 0), (2, 5, 1, 0))
     misled = cg.waiting.Scenario(
@@ -86,13 +40,6 @@ def test_who_is_misled_waits_in_vain():
     ]
 
 
-def test_jobs_of_no_running_time_among_others_are_free():
-    jobs = jobs_of((0, 0, 1, 0), (5, 100, 1, 0), (9, 0, 1, 0))
-    assert simulated(cg.waiting.Scenario(jobs, waiting_policy("ajw"), 1)).summary()[
-        "price"
-    ] == pytest.approx(3.84 * 105 / 100)
-
-
 @pytest.mark.parametrize("run_s", [0, 1e-10])
 def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(
     run_s,
@@ -112,22 +59,6 @@ def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_
     for run in (simulated, follow):
         starts = run(case, keep=True).jobs["start_s"]
         assert (starts - now).tolist() == [0, 0, 0, 50]
-
-
-def test_who_owns_no_machine_rents_for_every_job_at_once():
-    jobs = jobs_of((0, 10, 1, 0), (0, 300, 2, 0), (4, 10, 1, 0))
-    for name in ("njw", "ajw-t", "sww", "ljw", "compound"):
-        for machines in (0, ()):
-            for conserving in (False, True):
-                case = cg.waiting.Scenario(
-                    jobs, waiting_policy(name), machines, work_conserving=conserving
-                )
-                outcome = simulated(case, keep=True)
-                assert outcome.jobs["on_demand"].all()
-                assert (waits_s(outcome.jobs) == 0).all()
-                assert outcome.summary()["price"] == pytest.approx(9.6)
-                if machines == 0:
-                    assert follow(case).summary() == pytest.approx(outcome.summary())
 
 
 @pytest.mark.slow

@@ -93,21 +93,6 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
     ] == np.mean(range(1, 9))
 
 
-def test_a_log_pays_the_machines_until_its_backlog_is_done():
-    """Three jobs of an hour at 1, 1 and 1.5 h on one machine: 3 h are paid, the least
-    possible price; on two, twice 2 h.
-    """
-    jobs = jobs_of((HOUR, HOUR, 1, 0), (HOUR, HOUR, 1, 0), (1.5 * HOUR, HOUR, 1, 0))
-    for machines, price in ((1, 2), (2, 2 * 2 * 2 / 3)):
-        figures = simulated(
-            cg.waiting.Scenario(
-                jobs, waiting_policy("ajw"), machines, prices=Prices(2, 5)
-            )
-        ).summary()
-        assert figures["price"] == pytest.approx(price)
-        assert figures["cost_per_h"] == pytest.approx(2 * machines)
-
-
 @pytest.mark.parametrize("run", [simulated, follow])
 def test_jobs_that_come_all_at_once_have_a_price(run):
     """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s

@@ -1,20 +1,12 @@
 """Policies by name, with parameters, from a file, and users' classes."""
 
 import pytest
-from rental.policies.views import decide, gpu, queue_of, scenario_of
-from support import check_refused, refusals
+from rental.policies.views import gpu, scenario_of
+from support import refusals
 
 import cgrsp_simpy as cg
 
 # ---- policies by name ----
-
-
-def test_parameters_are_given_behind_a_colon():
-    # a load of 0.6
-    scenario = scenario_of(*[gpu("A")] * 4, rate_per_s=0.04)
-    queue = queue_of(*[(28800,)] * 4)
-    assert len(decide("rh:reserve=2,gate=0.7", scenario.moment(queue))) == 2
-    assert len(decide("rh:reserve=2,gate=0.5", scenario.moment(queue))) == 4
 
 
 @pytest.mark.parametrize("name", cg.POLICIES)
@@ -61,15 +53,10 @@ WRONG = [
 
 
 test_a_wrong_name_or_parameter_is_an_error_that_says_what_is_allowed = refusals(
-    *WRONG, call=lambda text: cg.make_policy(text)
+    *WRONG,
+    *((policy, "must be a name or a function of a view") for policy in (None, 3)),
+    call=cg.make_policy,
 )
-
-
-@pytest.mark.parametrize("policy", [None, 3, ["fifo"]])
-def test_what_is_neither_a_name_nor_callable_is_an_error(policy):
-    check_refused(
-        lambda: cg.make_policy(policy), "must be a name or a function of a view"
-    )
 
 
 def test_a_policy_may_be_a_function_in_a_file(file):
@@ -89,33 +76,3 @@ def test_a_policy_may_be_a_function_in_a_file(file):
         cg.simulate(cg.day("quiet"), f"{path}:youngest_first").summary()["completed"]
         == 6
     )
-
-
-@pytest.mark.parametrize(
-    ("source", "name", "words"),
-    [
-        (
-            "def youngest_first(view):\n    return []\n",
-            "youngest",
-            ["'youngest'", "'youngest_first'"],
-        ),
-        ("def youngest_first(view):\n    return []\n", "", ["''", "youngest_first"]),
-        ("limit = 3\n", "limit", ["'limit'"]),  # not a function
-        ("def broken(:\n", "broken", ["my_rules.py", "SyntaxError"]),
-        (
-            "import no_such_module_of_mine\n",
-            "rule",
-            ["my_rules.py", "no_such_module_of_mine"],
-        ),
-    ],
-)
-def test_a_file_without_the_function_is_an_error(file, source, name, words):
-    path = file(source, "my_rules.py")
-    check_refused(lambda: cg.make_policy(f"{path}:{name}"), words)
-
-
-def test_a_callable_is_passed_through():
-    def rule(view):
-        return []
-
-    assert cg.make_policy(rule) is rule

@@ -14,8 +14,6 @@ from random_scenarios import scenarios
 from support import refusals, several
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import LOW, Status
-from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
@@ -33,11 +31,6 @@ def loose(id, left_s, now_s=0.0, complexity=1):
     return cg.Job(id, 0.0, now_s + left_s, complexity)
 
 
-def tight(id, left_s, now_s=0.0, complexity=1):
-    """A rush order with so many seconds to its deadline."""
-    return cg.Job(id, 0.0, now_s + left_s, complexity, True)
-
-
 def answer(queue, now_s, slots, parameters="", busy=None, **scenario):
     return cg.make_policy(f"triage:{parameters}")(
         cg.day("hectic", slots=slots, **scenario).moment(queue, now_s, busy)
@@ -53,11 +46,6 @@ def pairs(answer):
 
 def assign(*args, **kwargs):
     return pairs(answer(*args, **kwargs))
-
-
-def order(queue, now_s=0.0, parameters="", slot=FAST):
-    """The ids in the order in which they are taken, on as many slots of one type."""
-    return [id for id, _ in assign(queue, now_s, [slot] * len(queue), parameters)]
 
 
 # ---- the definition ----
@@ -387,7 +375,11 @@ def all_rates(monkeypatch):
 
 @pytest.mark.parametrize(
     ("seeds", "least"),
-    [(range(24), 1), pytest.param(range(24, 224), 100, marks=pytest.mark.slow)],
+    [
+        # one with each reason to hold a job, and of the kinds of scenario each
+        ((3, 8, 13, 15, 17), 1),
+        pytest.param(range(224), 100, marks=pytest.mark.slow),
+    ],
 )
 def test_every_answer_of_a_run_is_that_of_the_equations(seeds, least, all_rates):
     reasons = Counter()
@@ -396,7 +388,7 @@ def test_every_answer_of_a_run_is_that_of_the_equations(seeds, least, all_rates)
     assert min(reasons[why] for why in ("hour", "seen", "busy", "sent")) >= least
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
 def test_so_it_is_in_any_scenario(scenario, seed):
     """With whole seconds, jobs that are alike, stock that is certain, and nothing that
@@ -451,67 +443,11 @@ def test_r_of_a_long_class_is_that_of_a_sample():
     assert found == pytest.approx(definition.slot_usd(), rel=0.2)
 
 
-# ---- the order ----
-
-
 # ---- the slot ----
 
 
 CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
-
-
-# ---- now or later ----
-
-
-def test_a_slot_is_held_until_the_scarcity_ends():
-    """Twenty minutes before, a Low draw holds an RTX 3090 for 1037 s beyond it on
-    average.
-    """
-    now_s = END_S - 1200
-    queue = [loose(id, 9000, now_s) for id in range(20)]
-    assert answer(queue, now_s, [SLOW]) == [cg.Wake(pytest.approx(END_S))]
-    assert assign(queue, END_S, [SLOW]) == [(queue[0].id, 0)]
-    # with hours to go, and before it begins
-    assert assign(queue, END_S - 5.9 * HOUR, [SLOW]) == [(0, 0)]
-    assert assign(queue, 0.0, [SLOW]) == [(0, 0)]
-
-
-def one_slot(low_s, tau_s, sight="now"):
-    own = cg.HourlyStock(GPU.name, [(0.5, 0.2, 0.3)] * 24)
-    delay_s = ((0, 0), (60, 60), (low_s, low_s))
-    market = cg.Market(delay_s=delay_s, stock=(own,), persistence_s=tau_s, sight=sight)
-    job = cg.Job(0, 0.0, 1e5)
-    return cg.Scenario("one", cg.JobList([job]), (GPU,), (GPU,), market=market), job
-
-
-def seen_view(status, parameters="", sight="now", now_s=0.0, tau_s=900):
-    """The answer in a market that is shown so."""
-    day, job = one_slot(5000, tau_s, sight)
-    seeds = (
-        i for i in range(999) if Stock(day.market, i).status(GPU, 0.0, 0.0) == status
-    )
-    return cg.make_policy(f"triage:{parameters}")(
-        day.moment([job], now_s, seed=next(seeds))
-    )
-
-
-def test_medium_stock_that_was_seen_is_expected_at_the_next_look():
-    """With chances of .5 and .2 of High and Medium stock a fresh draw would be in 17
-    s.
-    """
-    day, job = one_slot(5000, 6000, "poll:67")
-    stock = (Stock(day.market, seed) for seed in range(999))
-    seed = next(
-        i for i, own in enumerate(stock) if own.status(GPU, 0.0, 0.0) == Status.MEDIUM
-    )
-    view = day.moment([job], 30.0, seed=seed)
-    _, [later] = Outlook(view.known).moment(view, view.slots[0])
-    kept = exp(-67 / 6000)
-    medium, low = kept + 0.2 * (1 - kept), 0.3 * (1 - kept)
-    assert later.delay.mean_s == pytest.approx((medium + low * 0.2 / 0.7) * 60)
-    poll_s = 67 / -np.expm1(-67 / 6000 * 0.7)  # until a poll that shows other stock
-    assert later.after_s == pytest.approx(37 + low * poll_s)
 
 
 # ---- preemption ----
@@ -538,7 +474,7 @@ def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_aga
         load = cg.PoissonWorkload(9, 0.001)
         day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
         expected_s = expected_work_s(day.known(), CHEAP)[0]
-        mean_s = np.mean([drawn_s(parts_s) for _ in range(20_000)])
+        mean_s = np.mean([drawn_s(parts_s) for _ in range(8_000)])
         assert expected_s == pytest.approx(mean_s, rel=0.02)
         assert expected_work_s(day.known(), DEAR) == DEAR.mean_execution_s
 
@@ -588,20 +524,6 @@ def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
     ]
 
 
-def test_a_held_slot_is_looked_at_again():
-    assert seen_view(LOW) == [cg.Wake(60.0)]
-    assert seen_view(LOW, "look_s=7") == [cg.Wake(7.0)]
-    assert seen_view(LOW, sight="poll:600", now_s=50.0) == [cg.Wake(110.0)]
-    # at the last poll within that time
-    assert seen_view(LOW, sight="poll:600", now_s=560.0) == [cg.Wake(600.0)]
-    assert seen_view(LOW, sight="poll:20", now_s=50.0) == [cg.Wake(100.0)]
-    # of two times the first: the scarcity's end is near, and nearer than a look
-    now_s = END_S - 20
-    queue = [loose(id, 9000, now_s) for id in range(20)]
-    assert answer(queue, now_s, [SLOW]) == [cg.Wake(now_s + 60)]
-    assert answer(queue, now_s, [SLOW], "look_s=7") == [cg.Wake(pytest.approx(END_S))]
-
-
 def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
     """The slots of a log have a type of their own each, equal to the others."""
     for seed in (46, 96):
@@ -612,15 +534,6 @@ def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
 
 
 # ---- jobs of several GPUs, other markets ----
-
-
-def test_a_job_of_several_gpus_takes_the_slots_of_least_delay_and_is_not_overtaken():
-    pair, single = cg.Job(0, 0.0, 200.0 + 61, gpus=2), loose(1, 9000)
-    (_, slots), *_ = answer([pair, single], 0.0, [SLOW, FAST, FAST])
-    assert [slot.index for slot in slots] == [1, 2]
-    assert (
-        answer([pair, single], 0.0, [SLOW, FAST, FAST], busy={0: 60.0, 1: 60.0}) == []
-    )
 
 
 @pytest.mark.parametrize("bands", [((0, 0.0),), ((0, 0.5), (23, 1.0))])
@@ -637,7 +550,7 @@ def test_no_market_makes_it_hold_for_ever(bands, free_types):
 
 def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
-    load = cg.PoissonWorkload(100, 0.05)
+    load = cg.PoissonWorkload(50, 0.05)
     calm = cg.Scenario("calm", load, market=cg.Market(cg.Clock(((0, 1.0),))))
     scarce = cg.Scenario(
         "scarce", load, market=cg.Market(cg.Clock(((0, 0.5), (1, 1.0))))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.rental.policies.watch import expected_s
 
 GPU = cg.THESIS_GPUS[0]
 
@@ -39,8 +40,6 @@ def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, 
 
 
 def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
-    from cgrsp_simpy.rental.policies.watch import expected_s
-
     day, job = offered(1000.0, 700.0, sight="poll:100000")
     for now_s in (0.0, 350.0, 5000.0):
         view = day.moment([job], now_s=now_s)
@@ -55,8 +54,6 @@ def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
     """Always High until 9 and always Low from then on: what was seen High is Low now,
     whether or not the variate is the same.
     """
-    from cgrsp_simpy.rental.policies.watch import expected_s
-
     chances = [(1.0, 0.0, 0.0)] * 9 + [(0.0, 0.0, 1.0)] * 15
     stock = cg.HourlyStock(GPU.name, chances, 1e9)
     delay_s = ((0.0, 0.0), (60.0, 60.0), (1000.0, 1000.0))
@@ -73,8 +70,6 @@ def expected_on(market):
     """Delay that watch expects on a slot of one idle type, shown Low at seed 0 or not
     at all.
     """
-    from cgrsp_simpy.rental.policies.watch import expected_s
-
     jobs = cg.JobList([cg.Job(0, 0.0, 1e5)])
     view = cg.Scenario("one", jobs, (GPU,), (GPU,), market=market).moment(
         [], now_s=50.0
@@ -106,32 +101,26 @@ def test_a_slot_of_a_type_that_never_recovers_is_not_held():
 
 
 @pytest.mark.parametrize(
-    ("low_s", "held"), [(999.0, False), (1000.0, False), (1001.0, True)]
+    ("scales", "more_s", "held"),
+    [
+        ((750,), -1, False),
+        ((750,), 0, False),
+        ((750,), 1, True),
+        # both levels are Low, or one
+        ((7500, 60, 0.5, 30), -1, False),
+        ((7500, 60, 0.5, 30), 1, True),
+    ],
 )
-def test_a_slot_is_not_held_where_waiting_takes_as_long(low_s, held):
-    """H = (750 + 0) / 0.75 = 1000 s, whatever the delay at Low stock."""
-    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, persistence_s=750.0)
-    delays_s = ((0, 0), (0, 0), (low_s, low_s))
+def test_a_slot_is_held_where_recovery_takes_less_than_low_stock(scales, more_s, held):
+    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, *scales)
+    recovery_s = cg.Market(stock=(law,)).holding(GPU.name).recovery_s(0.25) / 0.75
+    assert recovery_s == 1000 or (len(scales) > 1 and 60 < recovery_s < 10_000)
+    low_s = recovery_s + more_s
     market = cg.Market(
-        delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now"
-    )
-    assert expected_on(market) == (math.inf if held else low_s)
-
-
-@pytest.mark.parametrize(("more_s", "held"), [(-1.0, False), (1.0, True)])
-def test_on_two_scales_a_slot_is_held_while_waiting_takes_longer_than_recovery(
-    more_s, held
-):
-    """Both levels are Low, or one: the mean time to recover is between the two
-    scales'.
-    """
-    law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, 7500.0, 60.0, 0.5, 30)
-    known = cg.Market(stock=(law,)).holding(GPU.name)
-    low_s = known.recovery_s(0.25) / 0.75 + more_s
-    assert 60 < low_s < 7500 / 0.75
-    delays_s = ((0, 0), (0, 0), (low_s, low_s))
-    market = cg.Market(
-        delay_s=delays_s, stock=(law,), series=(ALWAYS_LOW,), sight="now"
+        delay_s=((0, 0), (0, 0), (low_s, low_s)),
+        stock=(law,),
+        series=(ALWAYS_LOW,),
+        sight="now",
     )
     assert expected_on(market) == (math.inf if held else low_s)
 

@@ -16,13 +16,13 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.decide.figures import policies_and_frontier
-from cgrsp_simpy.decide.gaps import Frontier, frontier, over_lucks
+from cgrsp_simpy.decide.gaps import Frontier, frontier, over_draws
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = ("fifo", "spt", "edf", "rh", "cadr", "triage")
 FIGURES = ("wait_min", "miss_pct", "tardiness_min")
-LUCKS = 80
+DRAWS = 80
 
 
 def odd(number):
@@ -70,15 +70,15 @@ def odd(number):
     )
 
 
-def reached(scenario, policy, seed, lucks=LUCKS):
+def reached(scenario, policy, seed, draws=DRAWS):
     """Of each objective the mean over draws, and its standard error."""
-    runs = over_lucks(scenario, policy, seed, lucks)
+    runs = over_draws(scenario, policy, seed, draws)
     found = {}
     for name, weights in OBJECTIVES.items():
         values = [
             sum(w * run[figure] for w, figure in zip(weights, FIGURES)) for run in runs
         ]
-        found[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(lucks)
+        found[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(draws)
     return found
 
 
@@ -92,7 +92,7 @@ def assert_none_is_below(scenario, seed, policies, bin_s):
             if value == 0 and name in ("miss", "tardiness"):
                 # that of all draws none is late has a chance if less than ten are
                 # expected
-                assert bounds["miss"] / 100 * scenario.jobs * LUCKS < 10, (
+                assert bounds["miss"] / 100 * scenario.jobs * DRAWS < 10, (
                     scenario.name,
                     policy,
                 )
@@ -122,13 +122,13 @@ def test_other_draws_leave_the_jobs_and_measured_times_as_they_are():
     scenario = replace(
         odd(1), workload=cg.JobList((cg.Job(0, 0, 90), cg.Job(1, 5, 900)))
     )
-    runs = over_lucks(scenario, "fifo", 0, 5)
+    runs = over_draws(scenario, "fifo", 0, 5)
     assert len({run["wait_min"] for run in runs}) > 1
-    assert runs == over_lucks(scenario, "fifo", 0, 5)
+    assert runs == over_draws(scenario, "fifo", 0, 5)
     log = cg.LoggedWorkload((0.0, 9.0), (60.0, 70.0), (90.0, 900.0), (1, 1), (1.0, 1.0))
     certain = cg.Market(cg.Clock(((0, 1.0),)), delay_s=((20.0, 20.0),) * 3)
     logged = cg.Scenario("log", log, market=certain)
-    seen = over_lucks(logged, "fifo", 0, 5)
+    seen = over_draws(logged, "fifo", 0, 5)
     assert all(run["wait_min"] == pytest.approx(20 / 60) for run in seen)
 
 
@@ -143,13 +143,13 @@ def test_draws_are_the_same_by_both_engines(market):
     day = subject_of(cg.day("hectic", jobs=200)).varied(persistence_s=market)
     for scenario in (day, replace(day, workload=log)):
         for policy in ("rh", "cadr", "random"):
-            assert over_lucks(scenario, policy, 3, 4) == over_lucks(
+            assert over_draws(scenario, policy, 3, 4) == over_draws(
                 scenario, policy, 3, 4, "compiled"
             )
 
 
-test_lucks_are_checked = refusals(
-    (lambda: over_lucks(odd(0), "fifo", 0, 0), r"lucks\(=0\)")
+test_draws_are_checked = refusals(
+    (lambda: over_draws(odd(0), "fifo", 0, 0), r"number\(=0\)")
 )
 
 
@@ -174,19 +174,18 @@ def test_the_bound_of_measured_times_is_that_of_certain_ones():
     )
 
 
-def test_logs_of_weeks_and_of_wide_jobs_are_refused():
-    def log(submit, time, gpus):
-        return cg.LoggedWorkload(
-            (0.0, submit), (60.0, time), (9e7, 9e7), (1, gpus), (1.0, 1.0)
-        )
+def of_two(submit_s, service_s, gpus):
+    """A log whose second job is this one."""
+    columns = (0.0, submit_s), (60.0, service_s), (9e7, 9e7), (1, gpus), (1.0, 1.0)
+    return cg.Scenario("log", cg.LoggedWorkload(*columns))
 
-    for load, message in [
-        (log(1e6, 60.0, 1), "last submission"),
-        (log(9.0, 1e6, 1), "longest execution"),
-        (log(9.0, 60.0, 2), "gpus of job 1"),
-    ]:
-        with pytest.raises(cg.InputError, match=message):
-            lower_bound(cg.Scenario("log", load))
+
+test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
+    (of_two(1e6, 60.0, 1), "last submission"),
+    (of_two(9.0, 1e6, 1), "longest execution"),
+    (of_two(9.0, 60.0, 2), "gpus of job 1"),
+    call=lower_bound,
+)
 
 
 # ---- what is not proved ----
@@ -241,6 +240,16 @@ def test_corners_by_hand():
     assert [found.miss_pct(wait) for wait in (10, 14, 18, 30)] == [5, 3, 1, 1]
 
 
+def test_without_an_interval_there_are_no_corners_of_one():
+    """Of one seed, and of two in a replayed market that begin on its only day."""
+    days = cg.StockSeries("RTX 3090", (0.0,), (0,), 1.5 * 86_400, 8.0)
+    replayed = replace(cg.day("quiet"), market=cg.Market(series=(days,)))
+    for scenario, seeds in ((odd(0), (0,)), (replayed, (0, 1))):
+        least = {0.0: [1.0] * len(seeds), inf: [2.0] * len(seeds)}
+        found = Frontier(scenario, seeds, 600.0, least)
+        assert found.corners == {"bound": [(1, 2)]}
+
+
 def test_a_price_that_binds_nowhere_is_no_corner():
     assert made({0.0: 10, 2.0: 12, inf: 1}).corners["bound"] == [(10, 1)]
 
@@ -252,11 +261,11 @@ def test_where_three_lines_meet_there_is_one_corner():
 
 def test_the_frontier_is_the_bounds_at_its_prices():
     prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
-    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=1800)
-    assert (found.seeds, found.bin_s) == ((0, 1), 1800)
+    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=3600)
+    assert (found.seeds, found.bin_s) == ((0, 1), 3600)
     assert found.least == {
         price: [
-            lower_bound(odd(0), seed, weights, 1800).value or 0.0 for seed in (0, 1)
+            lower_bound(odd(0), seed, weights, 3600).value or 0.0 for seed in (0, 1)
         ]
         for price, weights in prices.items()
     }

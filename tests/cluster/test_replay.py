@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,7 @@ def read(folder, rows, cluster=None):
     )
 
 
+@cache
 def log_of(scheduler, jobs=200, seed=3, placement="best"):
     scenario = Scenario(
         generate(Mix(), jobs, 1.0, CLUSTERS[0], seed), placement=placement
@@ -189,7 +191,7 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
         assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
 
 
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("tag", ["partition", "gpu_type"])
 @pytest.mark.parametrize(
     "cluster",
@@ -511,6 +513,24 @@ def plain_run(seed):
 def plain_waits(run, ids):
     numbers = [int(job[1:]) for job in ids]
     return np.array([run.start_s[number] - run.ready_s[number] for number in numbers])
+
+
+@pytest.mark.parametrize("scheduler", plain.KNOWN)
+@pytest.mark.parametrize("placement", plain.KEYS)
+def test_a_simulator_without_code_of_the_package_gives_equal_waits(
+    scheduler, placement, file
+):
+    """Gangs on several nodes, limits that are too long, and dependent jobs."""
+    run = plain.Run(
+        plain.drawn(7, 80, NODES, SIZE, 1.3, exact=False),
+        NODES,
+        SIZE,
+        scheduler,
+        placement,
+    )
+    jobs = jobs_of(read_log(file(plain.log_of(run), "log.csv")), PLAIN)
+    waits_s = waited(subject_of(Scenario(jobs, PLAIN, placement)).run(scheduler))
+    assert waits_s.tolist() == plain_waits(run, jobs.tags["job_id"]).tolist()
 
 
 @pytest.mark.slow

@@ -106,7 +106,6 @@ def test_bounded_slowdown_on_a_published_log_is_as_another_program_prints_it(
         None,
         None,
     )
-    found = cg.cluster.report(
-        simulate(jobs, cg.cluster.Cluster((GPUS,)), InTurn(key, fill))
-    )
+    run = simulate(jobs, cg.cluster.Cluster((GPUS,)), InTurn(key, fill))
+    found = cg.cluster.metrics(run)
     assert found["bounded_slowdown"] == pytest.approx(printed, abs=5e-5)

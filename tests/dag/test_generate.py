@@ -162,21 +162,6 @@ test_a_random_graph_that_cannot_be_is_refused = refusals(
 # ---- stars ----
 
 
-def test_a_star_is_entry_nodes_of_a_second_and_an_exit():
-    one = star(4)
-    assert one.edges.tolist() == [
-        [0, 3],
-        [1, 3],
-        [2, 3],
-    ] and one.work_tflop.tolist() == [
-        1,
-        1,
-        1,
-        0,
-    ]
-    assert not one.data_gb.any() and not one.memory_mb.any() and one.units == 4
-
-
 @pytest.mark.parametrize("on_first", [5, 7, 10])
 def test_a_star_on_two_gpus_takes_as_long_as_the_fuller_one(on_first):
     """Section 4.2: of n - 1 = 10 entry nodes, n1 on one GPU and the others on the
@@ -289,17 +274,6 @@ def test_numbers_of_nodes_and_units(cut, schedule):
         }
     )
     assert one.units == replicas * stages * shards
-
-
-def test_a_stage_of_a_replica_is_a_unit():
-    one = training_graph(5, 2, 2, 2, 2)
-    parts = {}
-    for name, unit in zip(one.names, one.unit):
-        words = name.split()
-        layer, shard = next(word for word in words if word[0] == "l")[1:].split(".")
-        # 3 layers and 2
-        assert parts.setdefault((words[0], int(layer) >= 3, shard), unit) == unit
-    assert len(set(parts.values())) == len(parts) == one.units
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
-from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -73,12 +72,6 @@ def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
     assert found.plan.gpu.tolist() == run.jobs["gpu"].tolist()
     assert found.plan.scheduler == run.policy
     found.plan.check(found.problem)
-
-
-def test_schedulers_of_a_comparison_are_names_that_there_are():
-    assert subject_of(SMALL).default_policies() == COMPARED and set(COMPARED) < set(
-        SCHEDULERS
-    )
 
 
 def test_a_study_is_divided_by_what_searches_cost():

@@ -339,10 +339,6 @@ def first_fit(view):
             yield task, fitting[0]
 
 
-def second(view):
-    return [(view.queue[0], view.resources[1])]
-
-
 # ---- claims, listings, pictures ----
 
 

@@ -140,6 +140,3 @@ def test_conservative_backfills_fifty_thousand_jobs_on_256_nodes_within_a_minute
     cluster = Cluster((8,) * 256)
     simulate(generate(Mix(), 50_000, 0.9, cluster, 0), cluster, "conservative")
     assert process_time() - began_s < 60
-
-
-# ---- the profile of free GPUs ----

@@ -22,8 +22,6 @@ read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
 )
 TRACE = DATA / "gavel_philly" / "ee9e8c.trace"
-PODS = DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv"
-NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 needs_data = pytest.mark.skipif(
     not DATA.exists(), reason="the folder of real data is absent"
 )
@@ -201,20 +199,6 @@ def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
     assert messages(caplog, logging.INFO)[-2].endswith(
         f"left out: {reasons}, 1 of run time 0"
     )
-
-
-@pytest.mark.slow
-@needs_data
-def test_real_swf(caplog):
-    """18239 jobs, of which 173 ran 0 s, on 128 processors."""
-    with caplog.at_level(logging.INFO):
-        jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
-    assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
-    check_refused(
-        lambda: read_swf(NASA),
-        r"line 33: the job needs 128 GPUs; the cluster has 64 on 8",
-    )
-    assert read_swf(NASA, skip_wide=True).gpus.max() == 64
 
 
 SLURM = (  # limit in either column, in seconds
@@ -638,27 +622,3 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
 )
 def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
     check_refused(lambda: read_cluster(file(text, "nodes.csv")), message)
-
-
-@pytest.mark.slow
-@needs_data
-def test_real_pods_on_real_nodes():
-    """1,213 nodes with cores and memory; at no time do the pods of a node hold more
-    than it has.
-    """
-    cluster = read_cluster(PODS.with_name("openb_node_list_gpu_node.csv"))
-    assert len(cluster.sizes) == 1213 and cluster.gpus == 6212
-    jobs = read_openb(PODS, cluster=cluster).chosen(range(1500), "first")
-    run = subject_of(Scenario(jobs, cluster)).run("easy")
-    parts = run.parts()
-    capacity, nodes = np.concatenate(cluster.pools), len(cluster.sizes)
-    events = sorted(
-        (time_s, sign, job)
-        for job, row in enumerate(run.jobs)
-        for time_s, sign in ((row["start_s"], 1), (row["finish_s"], -1))
-    )
-    used = np.zeros(3 * nodes)
-    for _, sign, job in events:
-        for place, amount in parts[job]:
-            used[place] += sign * amount
-        assert (used <= capacity).all()

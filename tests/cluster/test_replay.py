@@ -79,26 +79,6 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
     return slurm(subject_of(replace(scenario, source=whole)).run(scheduler).jobs)
 
 
-@pytest.mark.slow
-def test_on_its_own_log_easy_waits_as_recorded_under_the_placement_of_the_log(tmp_path):
-    found = replay(
-        read(tmp_path, log_of("easy", placement="spread")), ["fifo", "easy", "shortest"]
-    )
-    assert found.explained_by == ["easy"] and found.scenario.placement == "spread"
-    assert np.array_equal(found.waits_s["easy"], found.waits_s["recorded"])
-    recorded, best, *others = found.rows
-    assert recorded["scheduler"] == "recorded" and recorded["agreement_pct"] is None
-    assert best["scheduler"] == "easy" and best["agreement_pct"] == 100
-    assert (recorded["explains"], best["explains"]) == (None, "yes")
-    assert best["unexplained_pct"] == best["wait_difference_s_high"] == 0
-    for row in others:
-        difference_s = found.waits_s[row["scheduler"]] - found.waits_s["recorded"]
-        assert row["wait_difference_s"] == pytest.approx(difference_s.mean())
-        assert row["unexplained_pct"] == pytest.approx(
-            100 * abs(difference_s).sum() / found.waits_s["recorded"].sum()
-        )
-
-
 def test_if_nobody_waits_no_scheduler_explains_the_log(tmp_path):
     rows = slurm(
         subject_of(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))).run("fifo").jobs

@@ -21,10 +21,9 @@ from support import (
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster.backfilling import Conservative
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
-from cgrsp_simpy.cluster.report import by_class, measured, metrics, run_s
+from cgrsp_simpy.cluster.report import by_class, measured
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -301,65 +300,7 @@ def test_the_names_are_there_and_load_nothing_heavy():
     assert done.stdout.split() == ["[]", "set()"]
 
 
-# ---- reservations ----
-
-
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("seed", range(4))
-def test_conservative_reserves_at_arrival_and_no_job_starts_later(
-    seed,
-):
-    """Also while no GPU is idle; estimates are up to three times too long, so that
-    reservations move.
-    """
-    cluster, scheduler, promised, while_full = Cluster((8,) * 4), Conservative(), {}, []
-
-    def promising(view):
-        if not view.free:
-            while_full.extend(job for job in view.queue if job not in promised)
-        for job, place in scheduler(view):
-            promised.setdefault(job, (view.now_s, view.now_s))
-            yield job, place
-        for job in view.queue:
-            promised.setdefault(job, (view.now_s, scheduler.reserved[job].start_s))
-
-    promising.asks_on_arrival = scheduler.asks_on_arrival
-    jobs = generate(Mix(overestimate=2.0), 200, 1.3, cluster, seed)
-    run = simulate(jobs, cluster, promising)
-    assert np.array_equal(
-        run.jobs["start_s"],
-        simulate(jobs, cluster, cg.cluster.make_scheduler("conservative")).jobs[
-            "start_s"
-        ],
-    )
-    when_s, start_s = np.array([promised[job] for job in range(200)]).T
-    assert np.array_equal(when_s, jobs.arrival_s)
-    assert (run.jobs["start_s"] <= start_s).all() and (
-        run.jobs["start_s"] < start_s
-    ).any()
-    assert len(while_full) > 5
-
-
 # ---- limits ----
-
-
-def test_a_job_past_its_limit_is_ended_at_it():
-    jobs = jobs_of((0, 4, 100), (1, 4, 10), (2, 4, 10), estimate_s=[30, 10, 20])
-    run = simulate(
-        jobs, Cluster((4,)), cg.cluster.make_scheduler("fifo"), kill_at_limit=True
-    )
-    assert (run.jobs["start_s"].tolist(), run.jobs["finish_s"].tolist()) == (
-        [0, 30, 40],
-        [30, 40, 50],
-    )
-    assert (run.jobs["killed"].tolist(), run_s(run.jobs).tolist()) == (
-        [True, False, False],
-        [30, 10, 10],
-    )
-    assert metrics(run)["killed"] == 1
-    let = simulate(jobs, Cluster((4,)), cg.cluster.make_scheduler("fifo"))
-    assert let.jobs["finish_s"].tolist() == [100, 110, 120]
-    assert metrics(let)["killed"] == 0
 
 
 @pytest.mark.quick_cases(4)

@@ -180,26 +180,6 @@ def edges_of(one, *columns):
     }
 
 
-def test_one_layer_by_hand():
-    """Forward, backward and update, all on one GPU; no ring, for there is nobody to
-    share gradients with. Weights, gradients and two moments of 4 GB are resident, the
-    activations held.
-    """
-    one = training_graph(
-        1, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4
-    )
-    assert one.names == ("r0 m0 l0.0 forward", "r0 m0 l0.0 backward", "r0 l0.0 update")
-    assert one.units == 1
-    assert one.edges.tolist() == [[0, 1], [1, 2]] and one.data_gb.tolist() == [1, 0]
-    # two operations on each of 10^9 parameters
-    assert one.work_tflop.tolist() == pytest.approx([5, 10, 0.002])
-    assert one.resident_mb.tolist() == [0, 0, 16_000] and one.held_mb.tolist() == [
-        1000,
-        0,
-    ]
-    assert one.in_use_mb(one.unit, one.order).tolist() == [17_000, 17_000, 16_000]
-
-
 def test_two_replicas_of_two_layers_by_hand():
     one = training_graph(
         2, replicas=2, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4

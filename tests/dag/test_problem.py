@@ -13,15 +13,6 @@ from cgrsp_simpy.dag.scenario import simulate
 ONE = cg.dag.Platform([1], [10], [0], [[0]])
 
 
-# ---- transfers ----
-
-
-# ---- turns ----
-
-
-# ---- memory ----
-
-
 # ---- what is not allowed ----
 
 UNITS = cg.dag.Graph(

@@ -117,19 +117,6 @@ test_a_wrong_scenario_is_an_error_when_it_is_made = refusals(
 )
 
 
-def test_a_sweep_has_a_comparison_at_each_point():
-    sweep = cg.sweep(
-        SMALL, {"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2)
-    )
-    assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
-    one = sweep.at(gpus=2, budget=5)
-    own = cg.compare(
-        subject_of(SMALL).varied(gpus=2, budget=5), ["heft", "rtgs"], range(2)
-    )
-    for name in ("makespan_s", "evaluations"):
-        assert one.values("rtgs", name) == own.values("rtgs", name)
-
-
 # ---- ranks ----
 
 

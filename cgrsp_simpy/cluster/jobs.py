@@ -41,6 +41,11 @@ from cgrsp_simpy.logs import Tags
 
 # kinds of jobs, in the order of their indices
 KINDS = ("inference", "training", "research")
+# longest run time or estimate, seconds, as in logs: GPU-seconds stay finite
+LONGEST_S = 1e15
+Seconds = Annotated[
+    float, limits(f"a number > 0, at most {LONGEST_S:g}", gt=0, le=LONGEST_S)
+]
 # columns of jobs: those that no scheduler sees; those that may be lacking
 DEPENDENCY = ("submit_s", "predecessor", "think_s", "earliest_s")
 HIDDEN = (
@@ -60,18 +65,18 @@ class Jobs:
     """Jobs in order of arrival, then as listed; columns of shape (jobs,), or None.
 
     arrival_s: when a job is ready, seconds, >= 0. gpus: GPUs used at once, >= 1.
-    duration_s, estimate_s: actual and expected run time, seconds, > 0. iterations: work
-    that is known before a job runs, > 0, for the efficiency of PBS and SBS. kind: index
-    into KINDS. family, user: numbers >= 0. tags: for jobs from a log, its ids and all
-    other columns, as strings. limited: whether the estimate was recorded, not replaced
-    by the run time; None: always. qos: priority of the quality of service relative to
-    the highest, 0 to 1. running: whether a job was still running when its log was
-    written, so that its duration is a guess. start_s: recorded start, on the clock of
-    arrival_s; NaN if unknown. nodes: number of nodes; 0: as few as possible. cores,
-    memory_gb: demand, if the cluster has these. submit_s: recorded submission, seconds,
-    at or before the arrival. predecessor: index of the job that must end before a job
-    is ready in a simulation; -1 for none. think_s: seconds from that end until the job
-    is ready. earliest_s: time before which it is not ready.
+    duration_s, estimate_s: actual and expected run time, seconds, > 0, at most 1e15.
+    iterations: work that is known before a job runs, > 0, for the efficiency of PBS and
+    SBS. kind: index into KINDS. family, user: numbers >= 0. tags: for jobs from a log,
+    its ids and all other columns, as strings. limited: whether the estimate was
+    recorded, not replaced by the run time; None: always. qos: priority of the quality
+    of service relative to the highest, 0 to 1. running: whether a job was still running
+    when its log was written, so that its duration is a guess. start_s: recorded start,
+    on the clock of arrival_s; NaN if unknown. nodes: number of nodes; 0: as few as
+    possible. cores, memory_gb: demand, if the cluster has these. submit_s: recorded
+    submission, seconds, at or before the arrival. predecessor: index of the job that
+    must end before a job is ready in a simulation; -1 for none. think_s: seconds from
+    that end until the job is ready. earliest_s: time before which it is not ready.
 
     Raises InputError for an invalid value, naming the column and the job (numbered from
     1 as listed).
@@ -113,6 +118,14 @@ class Jobs:
             check_entries(
                 column, getattr(self, column), above=(0 if column in positive else None)
             )
+        longer_s = np.maximum(self.duration_s, self.estimate_s)
+        refuse(
+            longer_s > LONGEST_S,
+            lambda job: (
+                f"duration_s or estimate_s of job {job + 1}(={longer_s[job]}) must be"
+                f" at most {LONGEST_S:g}"
+            ),
+        )
         refuse(
             self.kind >= len(KINDS),
             lambda job: (
@@ -276,7 +289,7 @@ class Mix:
     shortest_s: Positive = parameter(
         "Shortest duration of the first class, seconds.", default=60.0
     )
-    longest_s: Positive = parameter(
+    longest_s: Seconds = parameter(
         "Longest duration of the last class, seconds.", default=86_400.0
     )
     overestimate: NotNegative = parameter(
@@ -325,7 +338,8 @@ class Mix:
             widest <= cluster.gpus,
             "widest job of the mix",
             widest,
-            f"at most {cluster.gpus} GPUs, those of the cluster",
+            f"at most {cluster.gpus} GPUs, those of the cluster: use a larger cluster,"
+            " or a share of 0 in gpu_shares for wider jobs",
         )
 
 

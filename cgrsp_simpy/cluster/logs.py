@@ -327,7 +327,7 @@ def read_cluster(path: str | Path) -> Cluster:
     }
     names = {"gpu_type": "types", "partition": "partitions"}
     columns |= {
-        ours: table.tags[name] for name, ours in names.items() if name in table.tags
+        column: table.tags[name] for name, column in names.items() if name in table.tags
     }
     sizes = columns.pop("gpus")
     if sizes == columns.get("cores"):
@@ -355,7 +355,7 @@ def schedule_text(run: Run) -> str:
     }
     for name, column in (("user", "user"), ("application", "family")):
         if column in (jobs.dtype.names or ()):
-            columns[name] = _own_numbers(tags.get(name, ()), jobs[column])
+            columns[name] = _log_numbers(tags.get(name, ()), jobs[column])
     comments = {
         "Computer": f"simulated, {run.policy}",
         "MaxNodes": len(cluster.sizes),
@@ -364,8 +364,8 @@ def schedule_text(run: Run) -> str:
     return swf_text(columns, tags.get("job_id", ()), comments)
 
 
-def _own_numbers(texts: Sequence[str], numbers: Ints) -> Ints:
-    """Return the numbers of the log if it has any, or else our numbers, from 1."""
+def _log_numbers(texts: Sequence[str], numbers: Ints) -> Ints:
+    """Return the numbers in the log, or if its texts are none, `numbers` from 1."""
     return (
         np.array([int(text or -1) for text in texts])
         if texts and all((t or "0").isdecimal() for t in texts)

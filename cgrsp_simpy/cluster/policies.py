@@ -236,6 +236,11 @@ class LeastAttained:
 BATCHES = (3, 4, 5)  # jobs, as in the authors' program
 
 
+def at_least_one(gpus: Ints) -> Ints:
+    """Return numbers of GPUs, at least 1: the efficiency of jobs on cores alone."""
+    return np.maximum(gpus, 1)
+
+
 @checked
 def sbs(
     capacity: Count = 8,
@@ -248,10 +253,11 @@ def sbs(
     if the sum of g is at most `capacity` and its similarity, 1 / (1 + Var t + Var g),
     at least `least_similarity`; its score is efficiency x similarity, with efficiency =
     sum of iterations / (sum of g x max t). Without a feasible batch, the single job
-    with the highest efficiency / (1 + g / 4) / (1 + t / 3600) starts. time_unit_s: unit
-    of t in its variance; one hour is our choice. With 1 s, as in the authors' program,
-    hardly any batch reaches 0.8, and the program ignores the threshold
-    (least_similarity=0). cluster-schedulers.txt Section V.C.
+    with the highest efficiency / (1 + g / 4) / (1 + t / 3600) starts. Jobs on cores
+    alone count as jobs of 1 GPU. time_unit_s: unit of t in its variance; one hour is
+    our choice. With 1 s, as in the authors' program, hardly any batch reaches 0.8, and
+    the program ignores the threshold (least_similarity=0). cluster-schedulers.txt
+    Section V.C.
     """
 
     @named("sbs", "iterations", "family")
@@ -275,14 +281,14 @@ def best_job(
 ) -> int:
     """Return the first job of the best feasible batch, or else the best single job."""
     family, iterations = known(jobs.family), known(jobs.iterations)
-    gpus, time_s = jobs.gpus[queue], jobs.estimate_s[queue]
+    gpus, time_s = at_least_one(jobs.gpus[queue]), jobs.estimate_s[queue]
     alone = iterations[queue] / (gpus * time_s) / (1 + gpus / 4) / (1 + time_s / 3600)
     job, best_score = int(queue[np.argmax(alone)]), 0.0
     by_family = queue[np.argsort(family[queue], kind="stable")]
     for size in (size for size in BATCHES if size <= len(queue)):
         batches = sliding_window_view(by_family, size)
         batches = batches[family[batches[:, 0]] == family[batches[:, -1]]]
-        gpus, time_s = jobs.gpus[batches], jobs.estimate_s[batches]
+        gpus, time_s = at_least_one(jobs.gpus[batches]), jobs.estimate_s[batches]
         efficiency = iterations[batches].sum(axis=1) / (
             gpus.sum(axis=1) * time_s.max(axis=1)
         )
@@ -430,8 +436,9 @@ def pbs(
     """Predictive backfill: the most efficient job that fits if it excels, or else
     rules.
 
-    Efficiency is iterations / (g t). The rules, in order: the shortest job with at most
-    `small_gpus`; the job with fewest GPUs and t below `medium_s`; the shortest job.
+    Efficiency is iterations / (g t); a job on cores alone counts as one of 1 GPU. The
+    rules, in order: the shortest job with at most `small_gpus`; the job with fewest
+    GPUs and t below `medium_s`; the shortest job.
     mode: when the best job excels. "program": its efficiency exceeds `threshold`, as in
     the authors' program; "text": it exceeds the next by at least this share. pairs:
     start the best pairs first (`best_pair`); the authors' program never calls its
@@ -447,7 +454,7 @@ def pbs(
         yield from start_chosen(view, lambda fits: choose(view.jobs, fits))
 
     def choose(jobs: Arrived, fits: Ints) -> int:
-        gpus, time_s = jobs.gpus[fits], jobs.estimate_s[fits]
+        gpus, time_s = at_least_one(jobs.gpus[fits]), jobs.estimate_s[fits]
         efficiency = known(jobs.iterations)[fits] / (gpus * time_s)
         *_, second, most = 0.0, *np.sort(efficiency)
         stands_out = (
@@ -474,7 +481,7 @@ def best_pair(view: View, tolerance: float) -> tuple[int, int] | None:
     room = max(view.idle())
     fits = fitting(view)
     fits = fits[view.jobs.gpus[fits] < room]
-    gpus = view.jobs.gpus[fits]
+    gpus = at_least_one(view.jobs.gpus[fits])
     time_s = view.jobs.estimate_s[fits]
     work = known(view.jobs.iterations)[fits]
     first, second = np.triu_indices(len(fits), 1)

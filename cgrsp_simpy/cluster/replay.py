@@ -129,9 +129,9 @@ class Replay:
         exact = least_s.max() <= ROUNDING_S
         return [
             name
-            for name, own_s in off_s.items()
-            if interval(own_s - least_s).low <= 0
-            and (own_s.max() <= ROUNDING_S) == exact
+            for name, distance_s in off_s.items()
+            if interval(distance_s - least_s).low <= 0
+            and (distance_s.max() <= ROUNDING_S) == exact
         ]
 
     @property

@@ -43,6 +43,7 @@ from cgrsp_simpy.cluster.jobs import (
     Mix,
     Offered,
     Row,
+    Seconds,
     generate,
 )
 from cgrsp_simpy.cluster.report import ClusterReport
@@ -63,7 +64,7 @@ class WaitingJob(state.WaitingJob):
     """A job that waits."""
 
     id: Number = parameter("Number of the job, increasing in order of submission.")
-    estimate_s: Positive = parameter(
+    estimate_s: Seconds = parameter(
         "Estimated run time of the job, seconds.", kw_only=True
     )
     gpus: Whole = parameter("Number of GPUs that the job needs.", default=1)
@@ -131,8 +132,11 @@ class ClosedNode:
 class State(state.State):
     """State of a cluster's queue and nodes at one time.
 
-    run = cg.simulate(scenario, "easy") cg.compare(run.state(3600).resumed(scenario),
-    ["easy", "fifo"], range(30))
+    Forecast a run from a state::
+
+        run = cg.simulate(scenario, "easy")
+        model = run.state(3600).resumed(scenario)
+        cg.compare(model, ["easy", "fifo"], range(30))
     """
 
     waiting: Entries[WaitingJob] = parameter("Jobs in the queue.", default=())
@@ -189,7 +193,7 @@ class State(state.State):
             for claim in live.granted_claims
         ]
         nodes = len(scenario.cluster.sizes)
-        shut = dict.fromkeys(number % nodes for number in live.ledger._closed)
+        shut = dict.fromkeys(number % nodes for number in live.ledger.closed)
         arrived = live.records.number + len(live.job_processes)
         return {
             "waiting": tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
@@ -254,6 +258,10 @@ class Resumed(Scenario, state.FromState):
         for entry in self.state.closed:
             allowed = f"below {nodes}, the number of nodes"
             require(entry.node < nodes, "node of closed", entry.node, allowed)
+        for job in self.state.jobs:
+            has_gpus = job.gpus > 0 or bool(self.cluster.cores)
+            allowed = "a whole number >= 1, since the cluster has no cores"
+            require(has_gpus, f"gpus of job {job.id}", job.gpus, allowed)
         used = Counter[int]()
         for job in self.state.running:
             self._check_place(job)

@@ -60,9 +60,10 @@ class Arrived:
         first, self._number = self._number, self._number + jobs
         if self._number > len(self._columns["run_s"]):
             for name, values in self._columns.items():
-                self._columns[name] = np.resize(values, 2 * self._number)
-        for name, values in self._columns.items():
-            values[first : self._number] = arrival_s if name == "arrival_s" else 0
+                # zeros take no memory until they are written
+                self._columns[name] = np.zeros(2 * self._number, values.dtype)
+                self._columns[name][:first] = values[:first]
+        self._columns["arrival_s"][first : self._number] = arrival_s
 
     def _set(self, job: int, row: Row) -> None:
         """Set the values of a job's columns."""
@@ -96,7 +97,7 @@ class View(view.View):
 
     __slots__ = (
         *("_arrived", "_by_need", "_ended", "_ends", "_estimate_s", "_free", "_gpus"),
-        *("_key", "_left", "_needs", "_nodes", "_ranks", "_running", "_told"),
+        *("_key", "_left", "_needs", "_nodes", "_needs_by_job", "_ranks", "_running"),
     )
 
     def __init__(
@@ -112,7 +113,8 @@ class View(view.View):
         # indices
         self._ranks: dict[int, tuple[float, int]] = {}
         self._key = None if in_order else self._ranks.__getitem__
-        self._told = needs  # of all jobs; none: their GPUs
+        # of all jobs; empty: their GPUs
+        self._needs_by_job = needs
         self._needs: list[Any] = SealedList()
         self._left: Any = run.free  # what the engine counts, by node
         self._nodes, self._free = nodes, nodes.all
@@ -171,8 +173,14 @@ class View(view.View):
         return self._ended[known:]
 
     def without(self, job: int, free: int) -> int:
-        """Return the free GPUs after a running job ends, given those before."""
-        return self._nodes.give(free, self._running[job].place)
+        """Return the free GPUs after a running job ends, given those before.
+
+        GPUs of a closed node do not become free.
+        """
+        place = self._running[job].place
+        if closed := self._run.ledger.closed:
+            place = [part for part in place if part[0] not in closed]
+        return self._nodes.give(free, place)
 
     def supposing(self, counts: Sequence[int]) -> View:
         """Return a view with only `counts` free GPUs per node until the next end.
@@ -210,12 +218,12 @@ class View(view.View):
             if job < len(self._gpus):
                 self._arrived._set(job, (*row[:2], *row[3:]))
                 list.__setitem__(self._gpus, job, row[1])
-                need = self._told[job] if self._told else row[1]
+                need = self._needs_by_job[job] if self._needs_by_job else row[1]
                 list.__setitem__(self._needs, job, need)
                 list.__setitem__(self._estimate_s, job, row[3])
         if job == len(self._gpus):
             row = self._run.hidden[job]
-            self._append(row, self._told[job] if self._told else row[1])
+            self._append(row, self._needs_by_job[job] if self._needs_by_job else row[1])
         waiting = self._by_need.setdefault(self._needs[job], [])
         insort(waiting, job, key=self._key)
 

@@ -30,6 +30,8 @@ class Ledger:
     held_s : list of float
         Per resource, amount times seconds of its claims, from grant to release; claims
         that have not ended are not included.
+    closed : dict of int to int
+        The closed resources by number, and how often each has been closed.
     closed_s : list of float
         Per resource, amount times seconds for which it was closed and not held, up to
         the last call of `measure_closed`.
@@ -40,11 +42,11 @@ class Ledger:
     """
 
     __slots__ = (
-        "_closed",
         "_closed_since",
         "_env",
         "_resources",
         "_withheld",
+        "closed",
         "closed_s",
         "free",
         "held_s",
@@ -61,9 +63,9 @@ class Ledger:
         self.mask = sum(1 << n for n, left in enumerate(self.free) if left > 0)
         self.held_s = [0.0] * len(resources)
         self.closed_s = [0.0] * len(resources)
-        # by number, of closed resources: how often they were closed; the amount that
-        # nobody holds; and since when it has not been added to `closed_s`
-        self._closed: dict[int, int] = {}
+        self.closed: dict[int, int] = {}
+        # by number, of closed resources: the amount that nobody holds; and since when
+        # it has not been added to `closed_s`
         self._withheld: dict[int, float] = {}
         self._closed_since: dict[int, float] = {}
 
@@ -88,7 +90,7 @@ class Ledger:
             self.held_s[number] += amount * (self._env._now - since_s)
         else:
             self.held_s[number] += amount * self._measured_s(since_s)
-        if number in self._closed:
+        if number in self.closed:
             self.measure_closed()  # with the amount that was withheld until now
             left = self._withheld[number] + amount
             self._withheld[number] = snapped(left, self._resources[number].size)
@@ -107,7 +109,7 @@ class Ledger:
 
     def close(self, number: int) -> bool:
         """Close a resource, so that it is not granted; return whether it was open."""
-        times = self._closed[number] = self._closed.get(number, 0) + 1
+        times = self.closed[number] = self.closed.get(number, 0) + 1
         if times > 1:
             return False
         left = self._withheld[number] = self.free[number]
@@ -120,11 +122,11 @@ class Ledger:
 
     def open(self, number: int) -> bool:
         """Undo a `close`; return whether the resource is open again."""
-        self._closed[number] -= 1
-        if self._closed[number]:
+        self.closed[number] -= 1
+        if self.closed[number]:
             return False
         self.measure_closed()
-        del self._closed[number], self._closed_since[number]
+        del self.closed[number], self._closed_since[number]
         left = self._withheld.pop(number)
         if left > 0:
             self._make_available(number, left)
@@ -141,7 +143,3 @@ class Ledger:
             since_s = self._closed_since[number]
             self.closed_s[number] += amount * self._measured_s(since_s)
             self._closed_since[number] = self._env.now
-
-    def any_closed(self) -> bool:
-        """Whether any resource is closed."""
-        return bool(self._closed)

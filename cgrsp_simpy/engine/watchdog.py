@@ -76,7 +76,7 @@ class Watchdog:
         ):
             return math.inf
         uncertain = run.granted_claims or not run.pending_claims
-        return MANY * 100 if uncertain or run.ledger.any_closed() else MANY
+        return MANY * 100 if uncertain or run.ledger.closed else MANY
 
     def check_deadlock(self) -> None:
         """Raise PolicyError if jobs wait and no future event can help them; InputError

@@ -4,10 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.cluster.policies import make_scheduler
 from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.studies.subject import subject_of
 
 ONE_NODE, TWO_NODES, SMALL_NODES = Cluster((8,)), Cluster((8, 8)), Cluster((4, 4))
@@ -26,20 +28,29 @@ def jobs_of(*rows, **columns):
     )
 
 
-def view_of(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
-    """All jobs wait; `free` GPUs by node, all where not given."""
-    view = Scenario(jobs, cluster).moment(now_s)
+def waiting_run(jobs, cluster=ONE_NODE, now_s=0.0, free=None):
+    """Return a run in which all jobs wait; free: idle GPUs by node, by default all."""
+    scenario = Scenario(jobs, cluster)
+    run = Simulation(scenario, lambda _: ())
+    for _, job, row in scenario.arrivals(Draw(0)):
+        run.hidden[job] = row
+        run.view.on_enqueue(job)
     for node, gpus in enumerate(free or ()):
-        view._left[node] = gpus
-        view.on_available(node)
-    return view
+        run.free[node] = gpus
+        run.view.on_available(node)
+    run.view.on_decision(now_s)
+    return run
 
 
-def grant(view, job, place):
-    """Carry out a grant as the engine does."""
-    for node, gpus in view.parse_assignment(SimpleNamespace(job=job), place):
-        view._left[node] -= gpus
-    view.on_dequeue(job)
+def started(scheduler, run):
+    """Return the jobs that are started, each granted before the next is asked for."""
+    order = []
+    for job, place in make_scheduler(scheduler)(run.view):
+        for node, gpus in run.view.parse_assignment(SimpleNamespace(job=job), place):
+            run.free[node] -= gpus
+        run.view.on_dequeue(job)
+        order.append(job)
+    return order
 
 
 def starts(scheduler, jobs, cluster=ONE_NODE):

@@ -8,7 +8,7 @@ from cluster.cases import simulate
 from support import placed
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Nodes, Pools
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Pools
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6
 # takes both nodes.
@@ -154,7 +154,7 @@ def test_needs_are_met_as_by_counting_node_by_node(placement):
     sizes = np.array([[4, 4, 8, 0, 2], [16, 8, 32, 64, 4], [5, 9, 0, 7, 3]])
     nodes = Pools(sizes.tolist(), PLACEMENTS[placement])
     free, left, running, refused = nodes.all, sizes.copy(), [], 0
-    for _ in range(2000):
+    for _ in range(800):
         number = int(random.integers(1, 4))
         amounts = tuple(int(each) for each in random.integers(0, (9, 20, 6)))
         if max(amounts) < number:
@@ -181,25 +181,7 @@ def test_needs_are_met_as_by_counting_node_by_node(placement):
         np.subtract.at(left.reshape(-1), *np.array(place).T)
         running.append(place)
         assert nodes.counts(free) == left.reshape(-1).tolist()
-    assert 100 < refused < 1900
-
-
-def test_a_wide_job_takes_nodes_as_by_counting_node_by_node():
-    random = np.random.default_rng(3)
-    for case in range(200):
-        sizes = random.choice([1, 2, 4, 8] if case % 2 else [1], 14)
-        nodes = Nodes(sizes.tolist())
-        left = np.where(random.random(14) < 0.7, sizes, random.integers(0, sizes + 1))
-        free = nodes.packed(left.tolist())
-        for gpus in range(1, int(sizes.sum()) + 2):
-            place = nodes.room(free, gpus)
-            assert nodes.fits(free, gpus) == (place is not None)
-            rest = left.copy()
-            for node, taken in place or ():
-                rest[node] -= taken
-            after = nodes.take(free, place or ())
-            assert nodes.counts(after) == rest.tolist()
-            assert nodes.give(after, place or ()) == free
+    assert 40 < refused < 760
 
 
 def _spans(place, number):

@@ -12,7 +12,7 @@ from cluster.cases import simulate
 from support import DATA, check_refused, messages
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
+from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.logs import read_cluster, read_jobs
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.logs import STEPS_PER_S, philly
@@ -22,8 +22,6 @@ read_philly, read_openb, read_swf = (
     partial(read_jobs, format=name) for name in ("philly", "openb", "swf")
 )
 TRACE = DATA / "gavel_philly" / "ee9e8c.trace"
-PODS = DATA / "alibaba_gpu_v2023" / "openb_pod_list_default.csv"
-NASA = DATA / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 needs_data = pytest.mark.skipif(
     not DATA.exists(), reason="the folder of real data is absent"
 )
@@ -106,32 +104,6 @@ def test_rates_of_ones_own(file):
     )
 
 
-def test_the_first_arrival_is_time_zero(file):
-    assert read_philly(
-        file(gavel(arrival="50") + gavel(arrival="70.5"))
-    ).arrival_s.tolist() == [
-        0,
-        20.5,
-    ]
-
-
-@needs_data
-def test_real_philly_trace(caplog):
-    """2000 lines; 975 jobs of one GPU; a mean step count per type that a wrong column
-    would not give.
-    """
-    with caplog.at_level(logging.INFO):
-        jobs = read_philly(TRACE, strict=True)
-    assert jobs.jobs == 2000 and np.sum(jobs.gpus == 1) == 975 and jobs.gpus.max() == 32
-    assert jobs.arrival_s[-1] == 4_508_448 and len(set(jobs.family)) == 7
-    assert jobs.duration_s.min() > 1800 and jobs.duration_s.max() < 77 * 86400
-    assert messages(caplog, logging.INFO) == [
-        f"{TRACE}: 2000 jobs read; GPUs per job 4.29 on average, at most 32; "
-        "estimates shorter than the run: 0, equal to it: 2000; unknown: user; "
-        f"offered load {jobs.load(PAPER_CLUSTER):.3g} of 64 GPUs"
-    ]
-
-
 @needs_data
 def test_the_shortest_job_of_every_type_takes_half_an_hour_to_an_hour():
     """Over the four traces: the criterion by which the default rates were chosen."""
@@ -163,16 +135,6 @@ def test_pods_become_jobs(file):
     assert jobs.iterations is jobs.user is None
 
 
-def test_latency_sensitive_pods_are_inference_all_others_training(file):
-    rows = "".join(pod(qos=qos) for qos in ("LS", "BE", "Burstable", "Guaranteed"))
-    assert read_openb(file(POD_HEAD + rows)).kind.tolist() == [0, 1, 1, 1]
-
-
-def test_a_share_of_a_gpu_takes_the_whole(file):
-    jobs = read_openb(file(POD_HEAD + pod(milli="460") + pod("2", milli="250")))
-    assert jobs.gpus.tolist() == [1, 2]
-
-
 def test_pods_that_cannot_run_are_counted(file, caplog):
     with caplog.at_level(logging.INFO):
         jobs = read_openb(
@@ -188,23 +150,6 @@ def test_pods_that_cannot_run_are_counted(file, caplog):
     assert left_out.endswith("log: rows left out: 2 of no GPU, 1 of run time 0")
     assert read.endswith(
         "equal to it: 1; unknown: iterations, user; all at once, on 64 GPUs"
-    )
-
-
-@needs_data
-def test_real_pods(caplog):
-    """8152 pods, of which 1088 have no GPU; one of the others has no time; 44 have 8
-    GPUs.
-    """
-    with caplog.at_level(logging.INFO):
-        jobs = read_openb(PODS, strict=True)
-    assert (
-        jobs.jobs == 8152 - 1088 - 1
-        and np.sum(jobs.gpus == 8) == 44
-        and np.sum(jobs.gpus > 8) == 0
-    )
-    assert messages(caplog, logging.INFO)[0].endswith(
-        "rows left out: 1088 of no GPU, 1 of run time 0"
     )
 
 
@@ -254,41 +199,6 @@ def test_lines_of_swf_that_cannot_run_are_counted(file, caplog):
     assert messages(caplog, logging.INFO)[-2].endswith(
         f"left out: {reasons}, 1 of run time 0"
     )
-
-
-@pytest.mark.slow
-@needs_data
-def test_real_swf(caplog):
-    """18239 jobs, of which 173 ran 0 s, on 128 processors."""
-    with caplog.at_level(logging.INFO):
-        jobs = read_swf(NASA, cluster=Cluster((8,) * 16), strict=True)
-    assert jobs.jobs == 18239 - 173 and jobs.gpus.max() == 128
-    check_refused(
-        lambda: read_swf(NASA),
-        r"line 33: the job needs 128 GPUs; the cluster has 64 on 8",
-    )
-    assert read_swf(NASA, skip_wide=True).gpus.max() == 64
-
-
-def test_with_recorded_limits_nothing_in_a_view_depends_on_run_times(
-    file,
-):
-    def told(runs):
-        jobs = read_swf(
-            file(
-                "".join(
-                    batch(at, run, 8, limit=7200, user=at, application=at)
-                    for at, run in enumerate(runs)
-                )
-            )
-        )
-        return {
-            column: getattr(jobs, column).tolist()
-            for column in jobs.columns
-            if column != "duration_s"
-        }
-
-    assert told((60, 7000, 60)) == told((7000, 60, 1))
 
 
 SLURM = (  # limit in either column, in seconds
@@ -398,19 +308,6 @@ def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
         ),
         message,
     )
-
-
-def test_all_others_take_any_log(file):
-    jobs = read_swf(file(LIMITED))
-    for name in cg.cluster.SCHEDULERS.keys() - {
-        *"pbs sbs las multifactor ordered".split()
-    }:
-        assert simulate(jobs, Cluster((8,)), cg.cluster.make_scheduler(name)).jobs[
-            "start_s"
-        ][:2].tolist() == [
-            0,
-            100,
-        ], name
 
 
 # ---- all readers ----
@@ -525,14 +422,6 @@ def test_a_file_that_is_none_is_told_in_one_line(name, text, message, file):
     with pytest.raises(cg.InputError, match=message) as error:
         READERS[name][0](file(text))
     assert "\n" not in str(error.value) and str(error.value).count("log: ") == 1
-
-
-@pytest.mark.parametrize("option", ["strict", "skip_wide"])
-def test_options_are_true_or_false(name, option, file):
-    check_refused(
-        lambda: READERS[name][0](file(""), **{option: "yes"}),
-        rf"{option}\(='yes'\) must be true or false",
-    )
 
 
 # ---- needs of a job in addition to GPUs ----
@@ -733,27 +622,3 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
 )
 def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
     check_refused(lambda: read_cluster(file(text, "nodes.csv")), message)
-
-
-@pytest.mark.slow
-@needs_data
-def test_real_pods_on_real_nodes():
-    """1,213 nodes with cores and memory; at no time do the pods of a node hold more
-    than it has.
-    """
-    cluster = read_cluster(PODS.with_name("openb_node_list_gpu_node.csv"))
-    assert len(cluster.sizes) == 1213 and cluster.gpus == 6212
-    jobs = read_openb(PODS, cluster=cluster).chosen(range(1500), "first")
-    run = subject_of(Scenario(jobs, cluster)).run("easy")
-    parts = run.parts()
-    capacity, nodes = np.concatenate(cluster.pools), len(cluster.sizes)
-    events = sorted(
-        (time_s, sign, job)
-        for job, row in enumerate(run.jobs)
-        for time_s, sign in ((row["start_s"], 1), (row["finish_s"], -1))
-    )
-    used = np.zeros(3 * nodes)
-    for _, sign, job in events:
-        for place, amount in parts[job]:
-            used[place] += sign * amount
-        assert (used <= capacity).all()

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cluster.cases import ONE_NODE, TWO_NODES, grant, jobs_of, simulate, starts, view_of
+from cluster.cases import (
+    ONE_NODE,
+    TWO_NODES,
+    jobs_of,
+    simulate,
+    started,
+    starts,
+    waiting_run,
+)
 from support import refusals, waited
 
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
@@ -23,18 +31,9 @@ from cgrsp_simpy.cluster.policies import (
 HOUR = 3600.0
 
 
-def started(scheduler, view):
-    """The jobs that are started, each granted before the next is asked for."""
-    order = []
-    for job, place in make_scheduler(scheduler)(view):
-        grant(view, job, place)
-        order.append(job)
-    return order
-
-
 def first(scheduler, jobs, now_s=0.0):
     """The job that is started first."""
-    return started(scheduler, view_of(jobs, Cluster((64,)), now_s))[0]
+    return started(scheduler, waiting_run(jobs, Cluster((64,)), now_s))[0]
 
 
 # ---- one objective ----
@@ -57,22 +56,7 @@ MIXED = jobs_of((0, 4, 100), (0, 1, 300), (0, 2, 400), (0, 4, 50), (0, 1, 300))
     ],
 )
 def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
-    assert started(scheduler, view_of(MIXED, TWO_NODES)) == order
-
-
-def test_only_strict_fifo_lets_the_first_hold_up_the_others():
-    jobs = jobs_of((0, 8, 10), (0, 2, 10), (0, 4, 10), (0, 2, 10))
-    assert started("fifo", view_of(jobs, free=[5])) == []
-    assert started("fifo-skip", view_of(jobs, free=[5])) == [1, 3]
-    assert started("sjf", view_of(jobs, free=[5])) == [1, 3]
-
-
-def test_an_order_skips_a_job_that_does_not_fit_or_waits_for_it():
-    jobs = jobs_of((0, 2, 10), (0, 4, 10), (0, 2, 10), (0, 8, 5))
-    assert started("ordered:by=latest", view_of(jobs, free=[5])) == [2, 0]
-    wait = "ordered:by=latest,blocked=wait"
-    assert started(wait, view_of(jobs, free=[5])) == []
-    assert started(wait, view_of(jobs)) == [3]
+    assert started(scheduler, waiting_run(MIXED, TWO_NODES)) == order
 
 
 def test_least_attained_service_puts_the_user_first_who_has_received_least():
@@ -94,16 +78,10 @@ def test_least_attained_service_counts_what_ended_while_nobody_waited():
     assert starts("las", jobs) == [0, 6, 25, 20]
 
 
-def test_least_attained_service_counts_running_jobs_from_their_start():
-    """At 20 s user 0 has had 2 GPUs for 20 s, user 1 4 for 2 s."""
-    jobs = jobs_of((0, 2, 100), (18, 4, 100), (20, 2, 5), (20, 2, 5), user=[0, 1, 0, 1])
-    assert starts("las", jobs) == [0, 18, 25, 20]
-
-
 @pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])
 def test_equal_jobs_go_by_arrival(scheduler):
     jobs = jobs_of(*((0, 1 + job % 2, 60) for job in range(100)))
-    assert started(scheduler, view_of(jobs, Cluster((150,)))) == [
+    assert started(scheduler, waiting_run(jobs, Cluster((150,)))) == [
         *range(0, 100, 2),
         *range(1, 100, 2),
     ]
@@ -164,7 +142,8 @@ def test_scores_are_of_the_queue():
     """GPU-seconds 800, 400, 200; waits 10, 5, 0 s; g (1 + left) with 4 free: 8 GPUs do
     not fit and count 8 as left.
     """
-    view = view_of(jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100)), now_s=10, free=[4])
+    jobs = jobs_of((0, 8, 100), (5, 4, 100), (10, 2, 100))
+    view = waiting_run(jobs, now_s=10, free=[4]).view
     expected = [
         [0, 400 / 600, 1],
         [1, 0.5, 0],
@@ -174,18 +153,20 @@ def test_scores_are_of_the_queue():
 
 
 def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
-    views = [view_of(crowd(10), Cluster((64,)), now_s=9) for _ in range(2)]
     found = [
-        started(f"adaptive:fairness=0.4,efficiency={weight}", m)
-        for weight, m in zip((0.39, 0.41), views)
+        started(
+            f"adaptive:fairness=0.4,efficiency={weight}",
+            waiting_run(crowd(10), Cluster((64,)), now_s=9),
+        )
+        for weight in (0.39, 0.41)
     ]
     assert found == [list(range(10)), list(range(10))[::-1]]
 
 
 def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
-    assert scores_of_queue(view_of(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))))[
-        0
-    ].tolist() == [
+    assert scores_of_queue(
+        waiting_run(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))).view
+    )[0].tolist() == [
         1,
         0,
     ]
@@ -193,42 +174,29 @@ def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
 
 def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
     jobs = jobs_of((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, 101 * HOUR))
-    assert scores_of_queue(view_of(jobs.chosen([0, 1], "two")))[0].tolist() == [1, 0]
-    assert scores_of_queue(view_of(jobs))[0].tolist() == pytest.approx([1, 0.99, 0])
+    assert scores_of_queue(waiting_run(jobs.chosen([0, 1], "two")).view)[
+        0
+    ].tolist() == [1, 0]
+    assert scores_of_queue(waiting_run(jobs).view)[0].tolist() == pytest.approx(
+        [1, 0.99, 0]
+    )
 
 
 def test_threshold_one_more_job_in_the_queue_turns_the_order_of_all_others_round():
     few, more = (
-        started("adaptive", view_of(crowd(jobs), Cluster((64,)), now_s=30))
+        started("adaptive", waiting_run(crowd(jobs), Cluster((64,)), now_s=30))
         for jobs in (5, 6)
     )
     # fairness counts twice up to 5
     assert (few, more) == (list(range(5)), list(range(6))[::-1])
     many, beyond = (
-        started("adaptive:fairness=0.5", view_of(crowd(n), Cluster((64,)), now_s=30))
+        started(
+            "adaptive:fairness=0.5", waiting_run(crowd(n), Cluster((64,)), now_s=30)
+        )
         for n in (20, 21)
     )
     # efficiency counts twice beyond 20
     assert (many, beyond) == (list(range(20)), list(range(21))[::-1])
-
-
-def test_a_third_job_decides_the_order_of_two_except_under_hps():
-    """The old long job against the new short one; a third one is much longer, so that
-    the two seem equally efficient.
-    """
-    jobs = jobs_of((0, 1, 2 * HOUR), (60, 1, HOUR), (60, 1, 99 * HOUR))
-    two, three = (
-        view_of(chosen, Cluster((64,)), 60)
-        for chosen in (jobs.chosen([0, 1], "two"), jobs)
-    )
-    assert started("adaptive:short_queue=0", two) == [1, 0]
-    assert started("adaptive:short_queue=0", three) == [0, 1, 2]
-    two, three = (
-        view_of(chosen, Cluster((64,)), 60)
-        for chosen in (jobs.chosen([0, 1], "two"), jobs)
-    )
-    assert started("hps", two) == [1, 0]
-    assert started("hps", three) == [1, 0, 2]
 
 
 # ---- PBS ----
@@ -261,7 +229,7 @@ def test_rules_of_pbs(scheduler, jobs, expected):
 
 
 def test_pbs_looks_only_at_what_fits():
-    assert started("pbs", view_of(RULES, free=[3])) == [2, 1]
+    assert started("pbs", waiting_run(RULES, free=[3])) == [2, 1]
 
 
 PAIRS = jobs_of(
@@ -283,17 +251,29 @@ PAIRS = jobs_of(
     ],
 )
 def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, expected):
-    assert started(scheduler, view_of(PAIRS, TWO_NODES, free=free)) == expected
+    assert started(scheduler, waiting_run(PAIRS, TWO_NODES, free=free)) == expected
 
 
 def test_pbs_prefers_the_pair_that_does_most_a_gpu_second_to_the_one_that_does_most():
     """Iterations a GPU second: 700/800, 600/500, 500/500."""
     three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
-    assert started("pbs:pairs=true", view_of(three, TWO_NODES, free=[8, 0])) == [0, 2]
+    assert started("pbs:pairs=true", waiting_run(three, TWO_NODES, free=[8, 0])) == [
+        0,
+        2,
+    ]
     # of times that differ: 200/200, 160/110, 160/110
     three = jobs_of((0, 1, 100), (0, 1, 100), (0, 1, 10), iterations=[100, 100, 60])
-    view = view_of(three, TWO_NODES, free=[2, 0])
-    assert started("pbs:pairs=true,tolerance=1", view) == [0, 2]
+    run = waiting_run(three, TWO_NODES, free=[2, 0])
+    assert started("pbs:pairs=true,tolerance=1", run) == [0, 2]
+
+
+@pytest.mark.parametrize("scheduler", ["pbs", "pbs:pairs=true", "sbs"])
+def test_jobs_on_cores_alone_have_the_efficiency_of_jobs_of_one_gpu(scheduler):
+    """Two jobs on cores wait for job 0; the more efficient one is the later."""
+    rows = (0, 1, 10), (1, 0, 10), (2, 0, 10)
+    jobs = jobs_of(*rows, iterations=[1, 1, 5], cores=[4, 4, 4])
+    run = simulate(jobs, Cluster((1,), cores=(4,)), make_scheduler(scheduler))
+    assert run.jobs["start_s"].tolist() == [0, 20, 10]
 
 
 # ---- SBS ----
@@ -370,9 +350,9 @@ def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
         family=[0, 1, 2],
         iterations=[12, 5.6, 2.2],
     )
-    assert started("sbs", view_of(jobs, TWO_NODES)) == [2, 1, 0]
+    assert started("sbs", waiting_run(jobs, TWO_NODES)) == [2, 1, 0]
     assert started(
-        "sbs", view_of(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))
+        "sbs", waiting_run(jobs_of((0, 1, 3 * HOUR), (0, 1, HOUR), iterations=[4.5, 1]))
     ) == [1, 0]
 
 
@@ -391,13 +371,6 @@ def test_schedulers_that_remember_are_fresh_for_every_run(name):
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_a_run_names_its_scheduler(name):
     assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).policy == name
-
-
-def test_a_scheduler_of_ones_own_is_passed_through():
-    def own(view):
-        pass
-
-    assert make_scheduler(own) is own
 
 
 test_a_wrong_text_says_what_is_allowed = refusals(
@@ -486,7 +459,7 @@ def test_multifactor_is_the_weighted_sum_of_its_four_factors():
     ]
     assert seen[0] == pytest.approx(expected)
     small = Multifactor(0, 100, 0, favor_small=True)
-    view = view_of(jobs_of((0, 1, 1), (0, 6, 1)), ONE_NODE)
+    view = waiting_run(jobs_of((0, 1, 1), (0, 6, 1)), ONE_NODE).view
     assert small.priority(view, np.array([0, 1])).tolist() == [87.5, 25]
 
 
@@ -513,7 +486,7 @@ def test_what_was_received_counts_half_after_each_half_life(half_life_s):
 
 
 def test_multifactor_by_age_alone_is_easy_and_depth_limits_both():
-    jobs = generate(Mix(), 200, 1.2, PAPER_CLUSTER, 0)
+    jobs = generate(Mix(), 100, 1.4, PAPER_CLUSTER, 0)
     by_age = "multifactor:size=0,fairshare=0,max_age_s=1e9"
     for depth in ("", ",depth=3"):
         easy = f"easy{depth.replace(',', ':')}"

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import placed, waited
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.policies import fifo
 from cgrsp_simpy.cluster.report import (
@@ -20,7 +19,6 @@ from cgrsp_simpy.cluster.report import (
     metrics,
     moves,
 )
-from cgrsp_simpy.cluster.scenario import Scenario
 
 
 @pytest.fixture
@@ -67,34 +65,6 @@ def test_all_metrics_of_three_jobs_by_hand(three):
     )
 
 
-def test_the_course_of_three_jobs_by_hand(three):
-    columns = {name: values.tolist() for name, values in course(three).items()}
-    assert columns == {
-        "time_s": [0, 10, 100, 160, 200],
-        "waiting": [0, 1, 0, 0, 0],
-        "busy": [2, 2, 3, 1, 0],
-        "fragmentation": [0, 1, 0, 0, 0],
-        "unplaced": [0, 1, 0, 0, 0],
-        "moves": [0, 1, 0, 0, 0],
-    }
-
-
-def test_jobs_packed_on_one_node_leave_no_fragment():
-    packed = simulate(
-        jobs_of((0, 1, 100), (0, 1, 200), (10, 2, 60)), Cluster((2, 2)), fifo, best_fit
-    )
-    found = metrics(packed)
-    assert (
-        found["wait_max_s"],
-        found["fragmentation_pct"],
-        found["node_fragmentation_pct"],
-    ) == (
-        0,
-        0,
-        0,
-    )
-
-
 @pytest.mark.parametrize(
     "free, held, gpus, number",
     [
@@ -115,73 +85,9 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
     assert moves(free, Nodes((4,) * len(free)), held, gpus) == number
 
 
-def test_throughput_and_utilisation_are_from_first_to_last_submission():
-    """Two GPUs, jobs from 100 s to 200 s.
-
-    Complete by then are two; in use are 20 + 10 + 60 and, at the last, 0 GPU-seconds.
-
-    The third runs from 140 to 640 and the fourth from 640 to 1200; what is after 200
-    does not count.
-    """
-    run = simulate(
-        jobs_of((100, 2, 10), (110, 1, 10), (140, 1, 500), (200, 2, 560)),
-        Cluster((2,)),
-        fifo,
-    )
-    assert run.jobs["finish_s"].tolist() == [110, 120, 640, 1200]
-    found = metrics(run)
-    assert found["throughput_per_h"] == pytest.approx(2 / 100 * 3600)
-    assert found["utilisation_pct"] == pytest.approx(100 * 90 / 200)
-
-
-def test_a_job_that_completes_with_the_last_submission_is_counted():
-    found = metrics(simulate(jobs_of((0, 1, 100), (100, 1, 50)), Cluster((2,)), fifo))
-    assert (found["throughput_per_h"], found["utilisation_pct"]) == (36, 50)
-
-
 def test_jobs_that_all_arrive_at_one_time_have_neither():
     found = metrics(simulate(jobs_of((5, 1, 100), (5, 1, 50)), Cluster((2,)), fifo))
     assert np.isnan([found["throughput_per_h"], found["utilisation_pct"]]).all()
-
-
-def test_work_after_the_last_arrival_does_not_change_throughput():
-    """Of the last job, the one that the drain waits for, neither length nor width
-    counts.
-    """
-    rows = [(at, 2, 30) for at in range(0, 100, 10)]
-    short, long = (
-        metrics(simulate(jobs_of(*rows, (100, 4, run)), Cluster((4,)), fifo))
-        for run in (1, 100_000)
-    )
-    assert short["makespan_s"] < long["makespan_s"]
-    assert all(
-        short[name] == long[name] for name in ("throughput_per_h", "utilisation_pct")
-    )
-
-
-@pytest.mark.slow
-def test_overloaded_hps_completes_more_per_hour_than_easy_on_fewer_gpus():
-    """At a load of 1.4, paired by seed; over the makespan it is the other way round,
-    for HPS leaves wide jobs to the end.
-    """
-    cut = cg.cluster.Offered(load=1.4, warm_up=0, after=0)
-    study = cg.compare(Scenario(cut), ["easy", "hps"], range(100, 105))
-    difference = study.differences()["hps"]["throughput_per_h"]
-    assert difference.low > 0
-    used = cg.statistics.paired_difference(
-        *(study.values(name, "utilisation_pct") for name in ("hps", "easy"))
-    )
-    assert used.high < 0
-    per_h = [
-        1000 * 3600 / np.array(study.values(name, "makespan_s"))
-        for name in ("hps", "easy")
-    ]
-    assert cg.statistics.paired_difference(*per_h).high < 0
-
-
-def test_success_is_the_share_complete_at_the_last_arrival():
-    run = simulate(jobs_of((0, 1, 100), (150, 1, 50)), Cluster((2,)), fifo)
-    assert metrics(run)["success_pct"] == 50.0
 
 
 def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
@@ -210,39 +116,6 @@ def test_free_gpus_that_moves_would_join_are_counted_while_jobs_arrive():
         "moves",
     )
     assert [found[name] for name in names] == [100, 100, 100, 1]
-
-
-def test_the_largest_waiting_job_counts():
-    """One node of 4 has one GPU idle; a job of 4 heads the queue, to which it is
-    useless, and one of 1 waits behind.
-    """
-    run = simulate(jobs_of((0, 3, 100), (10, 4, 50), (20, 1, 10)), Cluster((4,)), fifo)
-    columns = course(run)
-    assert columns["fragmentation"][columns["time_s"] == 20] == 1.0
-
-
-@pytest.mark.parametrize(
-    "free, sizes, gpus, share",
-    [
-        ([3, 1, 4], [4, 4, 4], 1, 0),
-        ([3, 1, 4], [4, 4, 4], 2, 1 / 8),  # the node with one
-        ([3, 1, 4], [4, 4, 4], 4, 4 / 8),
-        ([3, 1, 4], [4, 4, 4], 8, 4 / 8),  # wider than a node: whole nodes are of use
-        ([4, 6], [4, 8], 6, 4 / 10),  # a node that is all free but too small
-        ([4, 6], [4, 8], 12, 6 / 10),
-        ([0, 0], [4, 4], 1, 0),  # nothing is free, so nothing is in fragments
-    ],
-)
-def test_fragmentation_by_hand(free, sizes, gpus, share):
-    nodes = Nodes(sizes)
-    assert fragmentation(nodes, nodes.packed(free), gpus) == pytest.approx(share)
-
-
-def test_a_job_starves_that_waits_more_than_half_an_hour():
-    run = simulate(jobs_of((0, 1, 1800), (0, 1, 60), (0, 1, 60)), Cluster((1,)), fifo)
-    assert waited(run).tolist() == [0, 1800, 1860]
-    found = metrics(run)
-    assert (found["starved"], found["starved_pct"]) == (1, pytest.approx(100 / 3))
 
 
 def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():

@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields, replace
 from pathlib import Path
+from time import process_time
 
 import jsonschema
 import numpy as np
@@ -187,6 +188,30 @@ def test_no_job_starts_on_a_closed_node_before_it_opens():
     assert run.jobs["finish_s"][0] == 400 + model.durations_s(0)[0]
 
 
+def test_easy_does_not_count_gpus_of_a_draining_node_that_become_free():
+    """Job 3 ends on the draining node at 4000 s, job 5 on the open one at 10,000 s.
+
+    Job 9 would delay job 7 from 10,000 s, not from 4000 s.
+    """
+    table = also(place=[[1, 8]], gpus=8, estimate_s=9400)
+    table["waiting"] = [
+        TABLE["waiting"][0] | {"gpus": 16},
+        TABLE["waiting"][2] | {"estimate_s": 20_000},
+    ]
+    drains = table | {"closed": [{"node": 0, "until_s": 1e6}]}
+    room = "leaves room for job 7, which could start at 4000 s"
+    assert reasons("easy", table) == {9: room}
+    assert reasons("easy", drains) == {}
+
+
+@pytest.mark.slow
+def test_the_greatest_job_number_costs_little_time():
+    began_s = process_time()
+    waiting = [TABLE["waiting"][0] | {"id": 10**7}]
+    assert [*reasons("easy", TABLE | {"waiting": waiting, "running": []})] == [10**7]
+    assert process_time() - began_s < 4
+
+
 def test_a_scheduler_that_would_reserve_closed_nodes_is_refused():
     table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
     scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
@@ -337,7 +362,7 @@ def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
     for job in held["job"].tolist():
         expected = {n + n // 3: amount for n, amount in places[job].items()}
         assert dict(run.parts()[job]) == expected
-    assert len(run.jobs) == len(state.resumed(scenario)._numbers)
+    assert len(run.jobs) == state.resumed(scenario).jobs
 
 
 BAD = {
@@ -362,6 +387,14 @@ BAD = {
     "no estimate": (
         TABLE | {"waiting": [{"id": 7, "submit_s": 7}]},
         "lacks estimate_s",
+    ),
+    "no GPU": (
+        TABLE | {"waiting": [TABLE["waiting"][0] | {"gpus": 0}]},
+        "gpus of job 7(=0) must be a whole number >= 1, since the cluster has no cores",
+    ),
+    "an estimate too long": (
+        TABLE | {"waiting": [TABLE["waiting"][0] | {"estimate_s": 1e308}]},
+        "estimate_s of job 7(=1e+308) must be a number > 0, at most 1e+15",
     ),
     "a number too large": (
         TABLE | {"waiting": [{"id": 10**8, "submit_s": 7, "estimate_s": 6}]},

@@ -9,8 +9,8 @@ from cluster.cases import SMALL_NODES, jobs_of, simulate
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
-from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
+from cgrsp_simpy.cluster.cluster import Cluster
+from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.engine.simulation import Simulation
 
 # ---- what is seen ----
@@ -75,26 +75,6 @@ def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_show
     simulate(jobs, Cluster((4,)), look)
     # nobody is asked while all GPUs are busy
     assert looks == [[], [0], [0, 1], [0, 1, 2, 3]]
-
-
-def test_a_view_has_no_column_of_durations_and_is_no_longer_than_what_has_arrived():
-    seen = []
-
-    def look(view):
-        assert not hasattr(view.jobs, "duration_s")
-        seen.append(
-            (
-                len(view.jobs.gpus),
-                len(view.gpus),
-                view.jobs.arrival_s.max() <= view.now_s,
-            )
-        )
-        yield from cg.cluster.make_scheduler("sjf")(view)
-
-    jobs = generate(Mix(), 200, 1.0, PAPER_CLUSTER, 0)
-    simulate(jobs, PAPER_CLUSTER, look)
-    assert all(columns == lists and past for columns, lists, past in seen)
-    assert len({columns for columns, _, _ in seen}) > 150
 
 
 def test_columns_that_jobs_lack_are_none():

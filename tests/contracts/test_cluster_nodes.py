@@ -55,7 +55,7 @@ def plain(sizes, free, key, gpus):
     return (*whole.items(), *rest) if rest else None
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(cases(), st.data())
 def test_a_number_is_the_same_as_lists_of_nodes(case, data):
     sizes, free, key = case

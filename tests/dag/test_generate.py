@@ -162,21 +162,6 @@ test_a_random_graph_that_cannot_be_is_refused = refusals(
 # ---- stars ----
 
 
-def test_a_star_is_entry_nodes_of_a_second_and_an_exit():
-    one = star(4)
-    assert one.edges.tolist() == [
-        [0, 3],
-        [1, 3],
-        [2, 3],
-    ] and one.work_tflop.tolist() == [
-        1,
-        1,
-        1,
-        0,
-    ]
-    assert not one.data_gb.any() and not one.memory_mb.any() and one.units == 4
-
-
 @pytest.mark.parametrize("on_first", [5, 7, 10])
 def test_a_star_on_two_gpus_takes_as_long_as_the_fuller_one(on_first):
     """Section 4.2: of n - 1 = 10 entry nodes, n1 on one GPU and the others on the
@@ -193,26 +178,6 @@ def edges_of(one, *columns):
         (one.names[start], one.names[end]): row[0] if len(row) == 1 else row
         for (start, end), row in zip(one.edges.tolist(), rows)
     }
-
-
-def test_one_layer_by_hand():
-    """Forward, backward and update, all on one GPU; no ring, for there is nobody to
-    share gradients with. Weights, gradients and two moments of 4 GB are resident, the
-    activations held.
-    """
-    one = training_graph(
-        1, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4
-    )
-    assert one.names == ("r0 m0 l0.0 forward", "r0 m0 l0.0 backward", "r0 l0.0 update")
-    assert one.units == 1
-    assert one.edges.tolist() == [[0, 1], [1, 2]] and one.data_gb.tolist() == [1, 0]
-    # two operations on each of 10^9 parameters
-    assert one.work_tflop.tolist() == pytest.approx([5, 10, 0.002])
-    assert one.resident_mb.tolist() == [0, 0, 16_000] and one.held_mb.tolist() == [
-        1000,
-        0,
-    ]
-    assert one.in_use_mb(one.unit, one.order).tolist() == [17_000, 17_000, 16_000]
 
 
 def test_two_replicas_of_two_layers_by_hand():
@@ -289,17 +254,6 @@ def test_numbers_of_nodes_and_units(cut, schedule):
         }
     )
     assert one.units == replicas * stages * shards
-
-
-def test_a_stage_of_a_replica_is_a_unit():
-    one = training_graph(5, 2, 2, 2, 2)
-    parts = {}
-    for name, unit in zip(one.names, one.unit):
-        words = name.split()
-        layer, shard = next(word for word in words if word[0] == "l")[1:].split(".")
-        # 3 layers and 2
-        assert parts.setdefault((words[0], int(layer) >= 3, shard), unit) == unit
-    assert len(set(parts.values())) == len(parts) == one.units
 
 
 @pytest.mark.parametrize(

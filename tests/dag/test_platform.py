@@ -3,7 +3,6 @@ example; what is wrong with a file.
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
 from cgrsp_simpy.dag.scenario import Scenario, simulate
 from cgrsp_simpy.studies.subject import subject_of
 
-HOWTO = Path(__file__).parents[2] / "docs" / "howto" / "dag.md"
 TOML = """
 [[gpu]]
 name = "a"

@@ -242,6 +242,3 @@ def test_a_wrong_answer_is_one_line(words):
         f"policy .* at t = [0-9.]+ s {words}",
         cg.PolicyError,
     )
-
-
-# ---- the command ----

@@ -8,94 +8,9 @@ from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out, makespans
-from cgrsp_simpy.dag.scenario import schedule_of, simulate
+from cgrsp_simpy.dag.scenario import simulate
 
-# a sends to b and c, both send to d, c also to e
-FIVE = cg.dag.Graph(
-    [4, 6, 2, 3, 2],
-    [1] * 5,
-    [(0, 1), (0, 2), (1, 3), (2, 3), (2, 4)],
-    [6, 3, 6, 3, 5],
-    names=tuple("abcde"),
-)
-# GPU 0 (2 TFLOPS) and GPU 1 (1 TFLOPS) on a server, GPU 2 (2 TFLOPS) on another; 3 GB/s
-# within, 1 GB/s between
-THREE = cg.dag.Platform(
-    [2, 1, 2], [10, 10, 10], [0, 0, 1], [[0, 3, 1], [3, 0, 1], [1, 1, 0]]
-)
 ONE = cg.dag.Platform([1], [10], [0], [[0]])
-
-
-def times(problem, gpu, order=None):
-    """Starts and finishes, the same by both routes."""
-    plan = Plan(np.array(gpu), None if order is None else np.array(order))
-    simulated = schedule_of(simulate(problem, plan))
-    computed = carried_out(problem, plan)
-    assert np.array_equal(simulated.start_s, computed.start_s)
-    assert np.array_equal(simulated.finish_s, computed.finish_s)
-    if order is None:
-        assert makespans(problem, plan.gpu[None]) == [simulated.makespan_s]
-    return simulated.start_s.tolist(), simulated.finish_s.tolist()
-
-
-# ---- transfers ----
-
-
-def test_data_that_move_within_a_server():
-    """Node c waits 3 GB / 3 GB/s, d the same for the data of c; e is where c was and
-    waits for nothing.
-    """
-    found = times(Problem(FIVE, THREE), [0, 0, 1, 0, 1])
-    assert found == ([0, 2, 3, 6, 5], [2, 5, 5, 7.5, 7])
-
-
-def test_data_that_move_between_servers():
-    """Node b waits 6 GB / 1 GB/s."""
-    found = times(Problem(FIVE, THREE), [0, 2, 0, 2, 0])
-    assert found == ([0, 8, 2, 11, 3], [2, 11, 3, 12.5, 4])
-
-
-def test_arrivals_are_finishes_and_transfers():
-    schedule = carried_out(Problem(FIVE, THREE), Plan(np.array([0, 2, 0, 2, 0])))
-    assert schedule.arrivals_s().tolist() == [8, 2, 11, 6, 3]
-    assert schedule.makespan_s == 12.5
-
-
-# ---- turns ----
-
-
-def test_one_gpu_runs_one_node_at_a_time():
-    assert times(Problem(FIVE, THREE), [0] * 5) == (
-        [0, 2, 5, 6, 7.5],
-        [2, 5, 6, 7.5, 8.5],
-    )
-
-
-def test_in_the_order_of_the_plan():
-    assert times(Problem(FIVE, THREE), [0] * 5, [0, 2, 4, 1, 3]) == (
-        [0, 4, 2, 7, 3],
-        [2, 7, 3, 8.5, 4],
-    )
-
-
-def test_a_node_whose_turn_has_not_come_waits_for_one_whose_data_have_not():
-    """With a on GPU 1, the data of c are on GPU 0 at 5, those of b, before it in
-    the order, at 6.
-    """
-    gpu = [1, 0, 0, 0, 0]
-    assert times(Problem(FIVE, THREE), gpu) == (
-        [0, 6, 9, 10, 11.5],
-        [4, 9, 10, 11.5, 12.5],
-    )
-
-
-# ---- memory ----
-
-FOUR = cg.dag.Graph([3, 5, 2, 1], [6, 4, 7, 3], [], [], names=tuple("wxyz"))
-
-
-def test_one_node_at_a_time_never_waits_for_memory():
-    assert times(Problem(FOUR, ONE), [0] * 4) == ([0, 3, 8, 10], [3, 8, 10, 11])
 
 
 # ---- what is not allowed ----
@@ -146,11 +61,6 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
     )
     assert makespans(problem, plan.gpu[None]) == [np.inf]
     assert carried_out(problem, plan).start_s.tolist() == [0, np.inf, np.inf, np.inf]
-
-
-def test_an_edge_without_data_needs_no_connection():
-    graph = cg.dag.Graph([1, 1], [1, 1], [(0, 1)], [0])
-    assert times(Problem(graph, APART), [0, 2]) == ([0, 1], [1, 2])
 
 
 test_a_problem_whose_unit_fits_nowhere_names_it = refusals(

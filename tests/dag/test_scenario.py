@@ -10,7 +10,6 @@ from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
-from cgrsp_simpy.dag.policies import COMPARED, SCHEDULERS
 from cgrsp_simpy.dag.report import METRICS
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -75,12 +74,6 @@ def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
     found.plan.check(found.problem)
 
 
-def test_schedulers_of_a_comparison_are_names_that_there_are():
-    assert subject_of(SMALL).default_policies() == COMPARED and set(COMPARED) < set(
-        SCHEDULERS
-    )
-
-
 def test_a_study_is_divided_by_what_searches_cost():
     assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
     assert (
@@ -122,19 +115,6 @@ WRONG = [
 test_a_wrong_scenario_is_an_error_when_it_is_made = refusals(
     *WRONG, call=lambda given: cg.dag.Scenario(**given)
 )
-
-
-def test_a_sweep_has_a_comparison_at_each_point():
-    sweep = cg.sweep(
-        SMALL, {"gpus": [2, 3], "budget": [5, 20]}, ["heft", "rtgs"], range(2)
-    )
-    assert sweep.at(gpus=3, budget=20).rows[2:] != [] and len(sweep.studies) == 4
-    one = sweep.at(gpus=2, budget=5)
-    own = cg.compare(
-        subject_of(SMALL).varied(gpus=2, budget=5), ["heft", "rtgs"], range(2)
-    )
-    for name in ("makespan_s", "evaluations"):
-        assert one.values("rtgs", name) == own.values("rtgs", name)
 
 
 # ---- ranks ----

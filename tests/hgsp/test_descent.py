@@ -96,6 +96,7 @@ def test_no_insertion_is_better_than_the_best_move(instance):
                 assert start.weighted_tardiness + best <= value + 1e-6
 
 
+@pytest.mark.slow
 def test_a_descent_never_goes_up():
     """Rounding once made a move that had been given up look better than the best."""
     state = state_of(

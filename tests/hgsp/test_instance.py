@@ -54,11 +54,6 @@ def test_times_are_workload_over_speed_where_the_memory_suffices():
     assert FOUR.least_time_s.tolist() == [5, 4, 4, 1]
 
 
-def test_tasks_are_put_in_order_of_arrival():
-    found = instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0), (3, 0, 9, 1, 5))
-    assert found.workload.tolist() == [2, 1, 3]
-
-
 def test_a_file_gives_back_what_was_written(tmp_path):
     made = cg.hgsp.generate(cg.hgsp.Level(50, "small", 0.5, (1, 3)), seed=4)
     write_instance(made, tmp_path / "tasks.csv")
@@ -334,23 +329,6 @@ def test_the_librarys_own_files_tell_their_size_by_name(file, name, tasks):
 
 
 # ---- times of each task on each GPU ----
-
-
-def test_times_are_given_in_place_of_the_workload():
-    """Infinite where given so, and where the memory is too small; in order of
-    arrival.
-    """
-    made = Instance(
-        (),
-        [5, 20, 5],
-        [9] * 3,
-        [1] * 3,
-        [3, 2, 1],
-        (FAST, SLOW),
-        times_s=[[4, 7], [1, 2], [3, np.inf]],
-    )
-    assert made.times_s.tolist() == [[3, np.inf], [np.inf, 2], [4, 7]]
-    assert made.least_time_s.tolist() == [3, 2, 4]
 
 
 def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):

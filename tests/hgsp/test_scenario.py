@@ -41,10 +41,6 @@ def greedy(instance):
 of = partial(instance_of, gpus=(SLOW,))
 
 
-def told(capsys, *words):
-    return outcome(capsys, *words)
-
-
 # ---- noise and delay ----
 
 
@@ -273,31 +269,6 @@ def test_a_scenario_runs_what_its_parts_do():
     )
 
 
-@pytest.mark.slow
-def test_a_sweep_varies_reality_the_level_and_parameters():
-    scenario = Scenario(cg.hgsp.Level(12, "small", 2.0, (0.4, 1.0)))
-    swept = cg.sweep(
-        scenario,
-        {"noise": [0.0, 0.3], "load": [1.0, 4.0], "greedy:replan_s": [5.0]},
-        ["greedy", "atc"],
-        range(2),
-    )
-    assert len(swept.rows) == 16
-    low, high = (swept.at(noise=0.0, load=load) for load in (1.0, 4.0))
-    assert sum(low.values("atc", "weighted_tardiness")) < sum(
-        high.values("atc", "weighted_tardiness")
-    )
-    expected = (
-        subject_of(Scenario(cg.hgsp.Level(12, "small", 4.0, (0.4, 1.0))))
-        .run("greedy:replan_s=5", 1)
-        .summary()
-    )
-    found = high.rows[1]
-    assert found == {"policy": "greedy", "seed": 1, **expected} or np.isnan(
-        expected["gap_pct"]
-    )
-
-
 @pytest.mark.long
 def test_the_results_on_plans_and_reality():
     """tasks1, ten instances, service times that vary by 20 %: mean weighted tardiness,
@@ -337,10 +308,6 @@ def first_fit(view):
         fitting = [gpu for gpu in view.free if task.memory_gb <= gpu.kind.memory_gb]
         if fitting:
             yield task, fitting[0]
-
-
-def second(view):
-    return [(view.queue[0], view.resources[1])]
 
 
 # ---- claims, listings, pictures ----
@@ -422,7 +389,7 @@ def test_events_speak_of_tasks_and_gpus(capsys, file):
         "--show",
         "events",
     ]
-    assert told(capsys, *words)[1].splitlines()[:10] == [
+    assert outcome(capsys, *words)[1].splitlines()[:10] == [
         "      0.00  submit    job 1              task big, 60 GB, weight 2, due 9.00",
         "      0.00  decide                       1 waiting, 3 of 3 GPUs idle",
         "      0.00  dispatch  job 1     GPU 1    task big, A100 of 80 GB",
@@ -454,20 +421,20 @@ def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):
 @pytest.mark.slow
 def test_run_shows_the_plan_beside_what_was_measured(capsys):
     words = ["run", *SMALL, "--policy", "greedy"]
-    certain = json.loads(told(capsys, *words, "--format", "json")[1])
+    certain = json.loads(outcome(capsys, *words, "--format", "json")[1])
     assert certain["planned"] == certain["measured"]
     uncertain = json.loads(
-        told(capsys, *words, "noise=0.3", "delay_s=2", "--format", "json")[1]
+        outcome(capsys, *words, "noise=0.3", "delay_s=2", "--format", "json")[1]
     )
     assert uncertain["planned"] == certain["planned"]
     assert uncertain["measured"]["act_s"] > uncertain["planned"]["act_s"] + 2
-    rows = csv_rows(told(capsys, *words, "delay_s=2", "--format", "csv")[1])
+    rows = csv_rows(outcome(capsys, *words, "delay_s=2", "--format", "csv")[1])
     assert len(rows) == 12
     assert all(
         float(row["start_s"]) >= float(row["planned_start_s"]) + 2 - 1e-9
         for row in rows
     )
     assert all(row["gpu_number"] == row["planned_gpu_number"] for row in rows)
-    out = told(capsys, *words, "replan_s=7")[1]
+    out = outcome(capsys, *words, "replan_s=7")[1]
     assert "load 2.368, slack 0.8 to 1.5, plans every 7 s, greedy, seed 0" in out
     assert re.search(r"planned +measured", out)

@@ -24,7 +24,7 @@ def value(instance, seed=0, **limits):
 
 def test_the_same_seed_and_moves_give_the_same_answer():
     instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
-    one, again, other = (search(instance, seed, moves=20_000) for seed in (1, 1, 2))
+    one, again, other = (search(instance, seed, moves=4_000) for seed in (1, 1, 2))
     assert one[1] == again[1] != other[1]
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
 
@@ -38,7 +38,7 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
         cg.hgsp.greedy_assignment(instance, range(instance.tasks)),
         *(cg.hgsp.dispatch(instance, rule) for rule in cg.hgsp.RULES.values()),
     ]
-    found, course = search(instance, moves=3_000)
+    found, course = search(instance, moves=1_000)
     least = min(start.weighted_tardiness for start in starts)
     assert found.weighted_tardiness <= least == course[0].best
     assert course[-1].best == pytest.approx(found.weighted_tardiness)
@@ -50,7 +50,7 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 def test_a_time_budget_is_kept():
     begin_s = time.process_time()
-    cg.hgsp.solve(cg.hgsp.generate("tasks1", 0), "search", seconds=0.5)
+    cg.hgsp.solve(cg.hgsp.generate("tasks1", 0), "search", seconds=0.2)
     assert time.process_time() - begin_s < 30  # it may compile
     check_refused(
         lambda: search(instance_of((1, 0, 0, 1, 0))), "moves or a time budget"
@@ -99,9 +99,6 @@ def test_all_single_machine_optima_are_found():
         if value(orlib(index), 0, moves=10_000_000) > optimum_of(index)
     ]
     assert missed == []
-
-
-# ---- unrelated machines ----
 
 
 # ---- the extra ----

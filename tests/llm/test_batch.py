@@ -131,19 +131,6 @@ def test_a_batch_of_one_is_a_single_server_first_come_first_served():
     assert jobs["finish_s"] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.slow
-def test_equal_requests_one_at_a_time_are_m_d_1():
-    """Pollaczek-Khinchine: mean wait rho D / (2 (1 - rho)); that of M/M/1, twice as
-    long, is far outside of the interval.
-    """
-    study = cg.compare(alone(0.6), ["fifo"], range(10))
-    wait_s = study.means()["fifo"]["wait_s"]
-    expected = 0.6 * 0.1 / (2 * (1 - 0.6))
-    error = 2 * wait_s.half_width  # more than four standard errors of ten
-    assert abs(wait_s.mean - expected) < error
-    assert abs(wait_s.mean - 2 * expected) > error
-
-
 # ---- what holds of every run ----
 
 

@@ -97,7 +97,7 @@ def test_a_day_far_off_is_no_trouble():
 
 
 @given(odd(8), st.sampled_from(sorted(set(cg.hgsp.SCHEDULERS) - {"milp"})))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_no_scheduler_is_below_the_bound(instance, name):
     found = cg.hgsp.schedule_of(cg.hgsp.solve(instance, name, moves=200))
     assert lower_bound(instance) <= found.weighted_tardiness * (1 + 1e-9) + 1e-9

@@ -40,7 +40,7 @@ def tiny(draw, most=5):
 
 
 @given(tiny())
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance):
     best = brute_force(instance)
     exact = solve_exact(instance)
@@ -63,21 +63,6 @@ def test_a_task_of_no_weight_is_as_late_as_it_likes():
     rows = (5, 0, 1, 0, 0), (5, 0, 1, 2, 0), (4, 0, 1, 1, 0)
     exact = solve_exact(instance_of(*rows, gpus=(SLOW,)))
     assert exact.schedule.weighted_tardiness == 2 * (5 - 1) + (9 - 1)
-
-
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize(
-    ("seed", "other"),
-    [(1, Gpu("A30", 24, 30.0)), (0, Gpu("A100", 80, 57.0))],
-    ids=["other", "equal"],
-)
-def test_brute_force_agrees_on_five_tasks_on_other_and_on_equal_gpus(seed, other):
-    instance = tight(5, seed, (Gpu("A100", 80, 57.0), other))
-    exact = solve_exact(instance)
-    assert exact.optimal
-    assert exact.schedule.weighted_tardiness == pytest.approx(
-        brute_force(instance), rel=1e-9
-    )
 
 
 @pytest.mark.slow

@@ -70,14 +70,6 @@ def test_without_patience_customers_are_lost_and_with_enough_of_it_all_wait(load
     assert much.wait_probability == pytest.approx(cg.queueing.erlang_c(servers, load))
 
 
-def test_overloaded_and_patient_what_leaves_is_the_excess():
-    found = cg.queueing.mmc_patience(3.0, 1.0, 2, 500.0)
-    assert found.left == pytest.approx(1 - 2 / 3)
-    assert found.utilisation == pytest.approx(1)
-    # those who stay wait almost as long as those who leave
-    assert found.wait_s == pytest.approx(500, rel=0.01)
-
-
 @pytest.mark.parametrize("gap", [0.0, 1e-9, -1e-9, 1e-5, -1e-5, 3e-5])
 def test_near_a_load_of_one_the_formula_is_smooth(gap):
     at, near = (
@@ -263,51 +255,3 @@ def test_erlang_a_by_its_birth_and_death_chain(servers, rho, patience_s):
     assert found.left == pytest.approx(left, rel=1e-6, abs=1e-12)
     assert found.utilisation == pytest.approx(rho * (1 - left), rel=1e-8)
     assert found.wait_s == pytest.approx(left * patience_s, rel=1e-6, abs=1e-12)
-
-
-def test_erlang_a_with_much_patience_is_erlang_c_and_with_little_erlang_b():
-    patient, impatient = (
-        cg.queueing.erlang_a(1.6, 1.0, 2, 1e7),
-        cg.queueing.erlang_a(1.6, 1.0, 2, 1e-9),
-    )
-    assert patient.wait_probability == pytest.approx(
-        cg.queueing.erlang_c(2, 1.6), rel=1e-4
-    )
-    assert impatient.left == pytest.approx(cg.queueing.erlang_b(2, 1.6), rel=1e-6)
-    assert cg.queueing.erlang_a(3000.0, 1.0, 1000, 1e3).left == pytest.approx(2 / 3)
-
-
-@cg.model
-def calls(env, draw, agents=5, gap=10.0, talk=60.0, patience=90.0, until=40_000.0):
-    desk = cg.Resource(env, agents, name="desk")
-
-    def call(talk_s, patience_s):
-        with desk.request() as turn:
-            if turn in (yield turn | env.timeout(patience_s)):
-                yield env.timeout(talk_s)
-
-    def source():
-        while True:
-            yield env.timeout(draw("gaps").exponential(gap))
-            times = (
-                draw("talk").exponential(talk),
-                draw("patience").exponential(patience),
-            )
-            env.process(call(*times))
-
-    env.process(source())
-    cg.warm_up(env, 2_000.0)
-    env.run(until)
-
-
-@pytest.mark.slow
-def test_erlang_a_agrees_with_a_simulation():
-    means = cg.compare(calls, seeds=range(500, 506)).means()["calls"]
-    formula = cg.queueing.erlang_a(1 / 10, 1 / 60, 5, 90.0)
-    for figure, value in (
-        ("desk_withdrawn_pct", 100 * formula.left),
-        ("desk_queue", formula.wait_s / 10),
-        ("desk_utilisation_pct", 100 * formula.utilisation),
-    ):
-        mean = means[figure]
-        assert abs(mean.mean - value) <= 4 * mean.sd / math.sqrt(mean.n), figure

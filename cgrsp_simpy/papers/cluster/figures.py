@@ -528,8 +528,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     said = {
         setting: "; ".join(
-            f"{text.lower()}: of the means of both groups it {of_means}; of the worst"
-            f" dynamic and the best static scheduler it {of_each}"
+            f"{text.lower()}: {of_means} for the group means, and {of_each} for the"
+            " worst dynamic and the best static scheduler"
             for figure, text in CLAIMED.items()
             for of_means, of_each in [
                 [verdict(rows, figure, kind, setting)[1] for kind in KINDS]
@@ -540,7 +540,7 @@ def _(rows: list[Row]) -> str:
     parts = [
         f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
     ]
-    return f"The claim that dynamic schedulers are better. {' '.join(parts)}"
+    return f"The claim that dynamic schedulers are better than static ones. {' '.join(parts)}"
 
 
 def every(runs: Runs) -> str:

@@ -72,14 +72,14 @@ def cells(found: Found) -> list[Entry]:
 
 
 def _cell(name: str, figure: str, printed: float, ours: Mean, load: float) -> Entry:
-    chosen = figure == "utilisation_pct"
+    chosen, digits = figure == "utilisation_pct", int(abs(ours.mean) < 1000)
     return Entry(
         "cluster",
         WHERE[name],
         f"{name}, {figure}",
         ledger.UNTESTABLE if chosen else ledger.verdict_of(printed, ours),
         f"{printed:g}",
-        f"{ours.mean:.1f} ± {ours.half_width:.1f}",
+        f"{ours.mean:,.{digits}f} ± {ours.half_width:,.{digits}f}",
         f"at an offered load of {load:g}; the paper gives none"
         + ": it is chosen by this" * chosen,
     )

@@ -194,7 +194,7 @@ def _holds(difference: Mean, more_is_better: bool) -> str:
 def verdict(
     tested: Sequence[Mapping[str, Any]], figure: str, kind: str, setting: str = CUT
 ) -> tuple[str, str]:
-    """Return the ledger's verdict on a claim, and at which loads it holds."""
+    """Return the ledger's verdict on a claim, and at which loads it is true."""
     answers = {
         row["load"]: row[f"{kind}_holds"]
         for row in tested
@@ -202,10 +202,9 @@ def verdict(
     }
     yes = [f"{load:g}" for load, answer in answers.items() if answer == "yes"]
     if len(yes) == len(answers):
-        return ledger.REPRODUCED, "holds"
+        return ledger.REPRODUCED, "true at every load"
     judged = ledger.DIFFERENT if "no" in answers.values() else ledger.UNDECIDED
-    at = f"depends on the load: holds at {', '.join(yes)}" if yes else ""
-    return judged, at or "holds at no load"
+    return judged, f"true at {'loads ' + ', '.join(yes) if yes else 'no load'}"
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:

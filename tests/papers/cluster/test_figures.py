@@ -14,16 +14,12 @@ from cgrsp_simpy.papers.cluster.figures import (
     REFERENCE,
 )
 from cgrsp_simpy.papers.cluster.table import (
-    CUT,
-    FULL,
     LOAD,
     UNCUT,
     Runs,
-    scenario,
 )
 from cgrsp_simpy.plots.figure import where
 from cgrsp_simpy.studies.compare import Comparison
-from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = {"seeds": 2, "jobs": 60}
 
@@ -34,16 +30,6 @@ RUNS = Runs(**SMALL)
 @cache
 def plotted(id):
     return rows_of(FIGURES[id], RUNS)
-
-
-@cache
-def outcome(scheduler, seed=0, load=LOAD, setting=UNCUT):
-    return subject_of(scenario(setting, load, SMALL["jobs"])).run(scheduler, seed)
-
-
-def single(scheduler):
-    """The run of the figures of one run."""
-    return subject_of(scenario(CUT, FULL, 3 * SMALL["jobs"])).run(scheduler)
 
 
 @pytest.mark.slow
@@ -84,12 +70,6 @@ def test_paired_differences_decide_which_schedulers_differ():
     (row,) = where(rows, scheduler="easy")
     column = f"wait_s_more_than_{REFERENCE}"
     assert -row[column] == 1.5 > row[f"{column}_half_width_95"]
-
-
-# ---- one run ----
-
-
-# ---- HPS ----
 
 
 # ---- Table II ----

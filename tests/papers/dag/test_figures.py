@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
-from cgrsp_simpy.dag.scenario import schedule_of, simulate
+from cgrsp_simpy.dag.scenario import simulate
 from cgrsp_simpy.papers.dag import figures
 from cgrsp_simpy.papers.dag.figures import (
     FIGURES,
-    ORDERED,
     Runs,
-    by,
     run_rows,
 )
 
@@ -19,11 +16,6 @@ from cgrsp_simpy.papers.dag.figures import (
 @pytest.fixture(scope="module")
 def runs():
     return Runs(3, 30, 30)
-
-
-@pytest.fixture(scope="module")
-def searched(runs):
-    return FIGURES["searches"].rows(runs)
 
 
 def test_a_run_as_rows():
@@ -61,25 +53,3 @@ def test_learning_of_more_than_a_minute_is_announced(monkeypatch, caplog):
     # 1,000 plans: 6 of ddqn on 300 nodes, 10 of worl-rtgs on 300 and on 1,000 each
     minutes = 1000 * (6 * 300 * 2.2e-4 + 10 * (300 + 1000) * 2.5e-5) / 60
     assert f"take about {minutes:.0f} minutes" in caplog.text
-
-
-@pytest.mark.slow
-def test_rows_of_the_orders_are_those_of_the_study_and_of_hefts_placement(runs):
-    over = by(FIGURES["order"].rows(runs), "over_heft", "scheduler", "order")
-    problems = [runs.scenario.problem(seed) for seed in range(3)]
-    heft_s = [
-        cg.dag.find(problem, "heft", runs.budget).makespan_s for problem in problems
-    ]
-    for seed, problem in enumerate(problems):
-        for name in ("random-search", "woa", "rtgs", "worl-rtgs"):
-            found_s = cg.dag.find(problem, name, runs.budget, seed).makespan_s
-            assert over[name, "graph"][seed] == pytest.approx(found_s / heft_s[seed])
-        placed = {
-            order: cg.dag.Plan(heft(problem).gpu, run_order(problem, order))
-            for order in ORDERS
-        }
-        for order, plan in placed.items():
-            assert over["heft", order][seed] == pytest.approx(
-                schedule_of(simulate(problem, plan)).makespan_s / heft_s[seed]
-            )
-    assert len(over) == 2 * (1 + len(ORDERED))

@@ -44,15 +44,3 @@ def test_without_the_double_count_fifo_is_the_same_and_wsrpt_has_102_and_1_5():
         (8 * 0.5 + 4 * 1.0 + 4 * 2.5 + 4 * 3.0) / 20
     )
     assert by_hand == 102
-
-
-def test_the_late_step_is_that_of_a_clock_that_adds_up_its_steps():
-    """250 steps of 0.01 s add up to less than 2.5 s: the last four of FIFO start at
-    2.51 s.
-    """
-    now_s = 0.0
-    for _ in range(250):
-        now_s += 0.01
-    assert now_s < 2.5
-    late = printed_loop("fifo", double_count=False)["weighted_response"]
-    assert late == pytest.approx(8 * 2.0 + 10 * (8 * 2.5 + 4 * (2.51 + 0.5)))

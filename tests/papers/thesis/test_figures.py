@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from PIL import Image
-from support import check_bad_input, check_refused, outcome, output
+from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
@@ -295,26 +295,6 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
 
 
 # ---- Commands ----
-
-
-@pytest.mark.slow
-def test_a_figure_is_changed_and_redrawn_by_command(capsys, tmp_path):
-    changed = "jobs=40 --seeds 2 --policies cadr,spt --style font.size=8,width=100"
-    assert command(f"figures thesis 5.9 {changed} --out {tmp_path}", capsys)[0] == 0
-    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
-        200 * 100 / 25.4, abs=1
-    )
-    assert (
-        len(
-            output(
-                capsys, "redraw", str(tmp_path / "figure_5_9.csv"), "--style", "double"
-            ).splitlines()
-        )
-        == 4
-    )
-    assert size_of(tmp_path / "figure_5_9.png")[0] == pytest.approx(
-        200 * 180 / 25.4, abs=1
-    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     TABLES,
     OfMeans,
     average,
-    composites,
     paired_t,
     pooled_d,
     reproduce,
@@ -207,16 +206,6 @@ def test_p_values_below_a_thousandth_are_not_rounded():
         "0.001",
         "0.002",
     ]
-
-
-def test_composite_by_hand():
-    wait = np.array([10.0, 20, 30])
-    late = np.array([0.0, 4, 2])
-    cost = np.array([2.0, 1, 1.5])
-    # wait + 10 late: 10, 60, 50 -> 0, 1, 0.8; cost -> 1, 0, 0.5
-    assert composites(wait, late, cost, 0.3, 10) == pytest.approx(
-        [0.3, 0.7, 0.15 + 0.56]
-    )
 
 
 def test_event_utilisation_of_two_jobs_by_hand():

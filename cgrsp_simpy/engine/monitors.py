@@ -653,8 +653,7 @@ class _Stock(Measured):
         waits.append(now - event.since)
         self._area += before * (now - self._measured_to)
         if self.keeps_records:
-            if before != self.levels[-1]:
-                self._record_change(before)
+            self._record_change(before)
             self.times.append(now)
             self.levels.append(self._current())
         self._measured_to = now

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -300,3 +301,12 @@ def test_work_of_hours_starts_only_with_yes(line, capsys):
     status, out, err = outcome(capsys, *line.split())
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert " will be " in err and "--yes" in err
+
+
+def test_half_the_width_of_bins_takes_four_times_as_long(capsys):
+    line = "bound hectic --seeds 1000000 --bin"
+    told = [outcome(capsys, *line.split(), width)[2] for width in ("10", "5")]
+    hours = [
+        float(re.search(r"about ([0-9.,]+)", text)[1].replace(",", "")) for text in told
+    ]
+    assert hours[1] == pytest.approx(4 * hours[0], rel=1e-3)

@@ -414,17 +414,18 @@ def test_a_series_counts_who_waits_and_who_uses():
     assert np.column_stack(box.series()["level"]).tolist() == [[0, 2], [3, 0]]
 
 
-@pytest.mark.parametrize("takes", [0, 1])
-def test_items_that_a_store_begins_with_count(takes):
+@pytest.mark.parametrize(("takes", "warm_s"), [(0, 2), (1, 2), (1, 0)])
+def test_items_that_a_store_begins_with_count(takes, warm_s):
     env = simpy.Environment()
     env.keeps_records = True
     shop = cg.Store(env, name="shop")
     shop.items = ["a", "b"]  # as in SimPy's examples
 
     at(env, 4, lambda: [shop.get() for _ in range(takes)])
-    cg.warm_up(env, 2)
+    if warm_s:
+        cg.warm_up(env, warm_s)
     env.run(10)
-    assert shop.figures()["level"] == pytest.approx(2 - 0.75 * takes)
+    assert shop.figures()["level"] == pytest.approx(2 - takes * 6 / (10 - warm_s))
     levels = [[0, 0], [0, 2], [4, 1]][: 2 + takes]
     assert np.column_stack(shop.series()["level"]).tolist() == levels
 

@@ -36,11 +36,22 @@ def shown(value: object) -> str:
     """Return a string representation of a value, shortened if long."""
     try:
         text = repr(value)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
-        text = "a number with thousands of digits"
+    except Exception:
+        # Python writes no whole number of more than 4,300 digits, and no list that is
+        # nested deeply; the __repr__ of a user's class may fail
+        kind = f"a {type(value).__name__}"
+        text = "a number with thousands of digits" if isinstance(value, int) else kind
     return (
         text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
     )
+
+
+def error_text(error: BaseException) -> str:
+    """Return the class and the message of an error that user code raised."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # in the error's own __str__
+        return type(error).__name__
 
 
 def is_number(value: object) -> bool:

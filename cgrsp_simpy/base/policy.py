@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from functools import cache
 from pathlib import Path
 from traceback import extract_tb
@@ -18,7 +19,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import cloudpickle
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    error_text,
+    read_as,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import check_named
 
 Decided = TypeVar("Decided", bound=Callable[..., Any])
@@ -141,10 +149,12 @@ def chosen(
         except Exception as error:
             raise InputError(
                 f"{what}(={value.__name__}) must be a class that can be called without"
-                f" arguments; it raised {type(error).__name__}: {error}"
+                f" arguments; it raised {error_text(error)}"
             ) from None
     if not callable(value):
-        raise InputError(f"{what}(={value!r}) must be a name or a function of a view")
+        raise InputError(
+            f"{what}(={shown(value)}) must be a name or a function of a view"
+        )
     return cast(Made, value)
 
 
@@ -179,8 +189,7 @@ def errors_of(text: str) -> Iterator[None]:
         frames = extract_tb(error.__traceback__)
         lines = [each.lineno for each in frames if Path(each.filename) == path]
         where = f", line {lines[-1]}" if lines else ""
-        kind = type(error).__name__
-        raise InputError(f"{text}{where}: {kind}: {error}") from error
+        raise InputError(f"{text}{where}: {error_text(error)}") from error
 
 
 def from_file(what: str, text: str) -> Callable[..., Any]:
@@ -195,12 +204,13 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     # dataclasses look their module up
     module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with chdir(os.curdir):  # the command's paths are relative to its own folder
+            spec.loader.exec_module(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, too
         raise InputError(
-            f"{what} file {name!r} cannot be loaded: {type(error).__name__}: {error}"
+            f"{what} file {name!r} cannot be loaded: {error_text(error)}"
         ) from None
     own = [
         key

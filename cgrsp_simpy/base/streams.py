@@ -35,9 +35,9 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     that are drawn at random begin with "suite".
     """
     check_whole("seed", seed, least=0)
-    return Generator(
-        PCG64(SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *numbers)))
-    )
+    # the name of a student may contain half of a pair in UTF-16
+    key = zlib.crc32(name.encode(errors="surrogatepass"))
+    return Generator(PCG64(SeedSequence(seed, spawn_key=(key, *numbers))))
 
 
 def uniforms(generator: Generator) -> Iterator[float]:

@@ -286,6 +286,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _reader_left()
     except OSError as error:
         return _failed(f"cgrsp: {error.strerror}", 2)
+    except KeyboardInterrupt as end:
+        return _interrupted("cgrsp", end)
     _end_in_order()
     to_stderr = logging.StreamHandler()
     to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
@@ -374,13 +376,13 @@ def _carried_out(args: argparse.Namespace) -> int:
     except OSError as error:
         named = f": {error.filename}" if error.filename else ""
         return _failed(f"cgrsp {args.verb}: {error.strerror}{named}", 2)
-    except _Terminated as end:
-        return _failed(
-            f"cgrsp {args.verb}: ended by {signal.Signals(end.number).name}",
-            128 + end.number,
-        )
-    except KeyboardInterrupt:
-        return _failed(f"cgrsp {args.verb}: interrupted", 130)
+    except KeyboardInterrupt as end:
+        return _interrupted(f"cgrsp {args.verb}", end)
+    except Exception as error:
+        # a library that cleans up after an interrupt may raise another error
+        if isinstance(error.__context__, KeyboardInterrupt):
+            return _interrupted(f"cgrsp {args.verb}", error.__context__)
+        raise
     return status
 
 
@@ -436,6 +438,13 @@ def _reader_left() -> int:
     """Discard further output after stdout was closed, as by `| head`; return 0."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _interrupted(what: str, end: KeyboardInterrupt) -> int:
+    number = getattr(end, "number", signal.SIGINT)
+    by = f"ended by {signal.Signals(number).name}"
+    how = "interrupted" if number == signal.SIGINT else by
+    return _failed(f"{what}: {how}", 128 + number)
 
 
 def _failed(line: str, status: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from cgrsp_simpy.base.checks import shown
 from cgrsp_simpy.base.policy import AssignmentError, policy
 from cgrsp_simpy.cluster.cluster import Allocation, Nodes, Pools, gpus_text
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Row
@@ -260,7 +261,7 @@ class View(view.View):
             place = tuple([(index(node), index(gpus)) for node, gpus in chosen])
         except (TypeError, ValueError):
             raise AssignmentError(
-                f"{chosen!r}, which is not a list of pairs (node, GPUs)"
+                f"{shown(chosen)}, which is not a list of pairs (node, GPUs)"
             ) from None
         for node, gpus in place:
             if gpus < 1:

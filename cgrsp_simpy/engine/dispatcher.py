@@ -139,7 +139,7 @@ class Dispatcher:
         try:
             job, assignment = item
             claim = self.pending_claims.pop(job)
-        except (TypeError, ValueError, KeyError):
+        except Exception:  # also of the hash of a user's class
             raise self.caller.no_such_job(item) from None
         claim.state, claim.granted_s, claim.assignment = GRANTED, now_s, assignment
         try:

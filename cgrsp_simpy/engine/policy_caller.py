@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from cgrsp_simpy.base.checks import error_text, shown
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
 from cgrsp_simpy.engine.events import job_id, policy_name
 
@@ -67,7 +68,7 @@ class PolicyCaller:
         now_s, at_s = self.env.now, wake.at_s
         if not isinstance(at_s, Real) or not now_s < float(at_s) < math.inf:
             raise self.wrong(
-                f"requested a wake-up at {at_s!r}; it must be a finite time after"
+                f"requested a wake-up at {shown(at_s)}; it must be a finite time after"
                 f" {now_s:g} s"
             )
         return float(at_s)
@@ -93,7 +94,7 @@ class PolicyCaller:
 
     def raised(self, error: BaseException) -> PolicyError:
         """Return the PolicyError for an exception in a policy, with its line."""
-        return self.wrong(f"raised {type(error).__name__}: {error}{_line(error)}")
+        return self.wrong(f"raised {error_text(error)}{_line(error)}")
 
     def no_such_job(self, item: Any) -> PolicyError:
         """Return the error for an item that names no waiting job."""
@@ -101,13 +102,13 @@ class PolicyCaller:
         try:
             job, _ = item
             hash(job)
-        except (TypeError, ValueError):
+        except Exception:  # also of the hash of a user's class
             return self.wrong(
-                f"returned {item!r}, which is neither a pair (job, resources) nor"
+                f"returned {shown(item)}, which is neither a pair (job, resources) nor"
                 " a Wake"
             )
         if waiting and not any(isinstance(job, type(other)) for other in waiting):
-            return self.wrong(f"assigned {job!r}, which is not a job")
+            return self.wrong(f"assigned {shown(job)}, which is not a job")
         return self.wrong(
             f"assigned job {job_id(job)}, "
             "which is not waiting (it runs, has ended, or was assigned twice)"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, require, shown
 from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.base.timeline import Timeline
@@ -82,7 +82,8 @@ class Records:
         names, model = job_fields(job), self._model
         if self._job_fields and names != self._job_fields:
             raise InputError(
-                f"job {job!r} of {model.name} has the attributes {', '.join(names)};"
+                f"job {shown(job)} of {model.name} has the attributes"
+                f" {', '.join(names)};"
                 f" earlier jobs have {', '.join(self._job_fields)}: all jobs must"
                 " have the same attributes"
             )
@@ -131,8 +132,8 @@ class Records:
         for job, submit_s, at_s in zip(jobs, columns.get("submit_s", ()), recorded[0]):
             if not submit_s <= at_s:  # nor may it be NaN
                 raise InputError(
-                    f"job {job!r} of {self._model.name} arrives at {at_s:g} s,"
-                    f" before its submit_s, {submit_s!r}; submit_s must not be"
+                    f"job {shown(job)} of {self._model.name} arrives at {at_s:g} s,"
+                    f" before its submit_s, {shown(submit_s)}; submit_s must not be"
                     " later"
                 )
         for name, column in zip(self._row_names, recorded):

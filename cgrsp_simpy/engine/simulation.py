@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from cgrsp_simpy.base.checks import InputError, Renamed, check_number, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    Renamed,
+    check_number,
+    error_text,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.claim import ENDED, REQUESTED, WAITING, Claim
@@ -88,7 +95,7 @@ def _copied(policy: Any) -> Any:
     except Exception as error:
         raise InputError(
             f"policy {policy_name(policy)!r} cannot be copied for a run"
-            f" ({type(error).__name__}: {error}); keep files, locks and generators out"
+            f" ({error_text(error)}); keep files, locks and generators out"
             " of its attributes, or pass a function"
         ) from None
 
@@ -313,7 +320,7 @@ class Simulation:
         they finish, as with maintenance or the end of a shift.
         """
         if resource not in self.resources:
-            raise InputError(f"down(={resource!r}) must be one of run.resources")
+            raise InputError(f"down(={shown(resource)}) must be one of run.resources")
         call = self._expect_use(
             f"run.down({resource.label} {resource.index}) was called and not entered:"
             " `with run.down(resource):`"
@@ -452,7 +459,7 @@ class Simulation:
                 valid = False
             if not valid:
                 raise InputError(
-                    f"arrivals() of {self.model.name} yielded {arrival!r}, which"
+                    f"arrivals() of {self.model.name} yielded {shown(arrival)}, which"
                     f" is not a pair of a time in seconds, at least {before_s:g},"
                     " and a hashable job"
                 )
@@ -472,11 +479,11 @@ class Simulation:
         except ValueError:
             raise InputError(
                 f"job_process() of {self.model.name} must be a generator"
-                f" function, which yields; it returned {generator!r}"
+                f" function, which yields; it returned {shown(generator)}"
             ) from None
         if self.job_processes.setdefault(job, process) is not process:
             raise InputError(
-                f"job {job_id(job)!r} arrives before an equal job has ended"
+                f"job {shown(job_id(job))} arrives before an equal job has ended"
             )
         process.job, process.submit_s = job, at_s
         process.callbacks.append(self._job_ended)
@@ -642,7 +649,7 @@ class Simulation:
             if process._value is error.__cause__
         ]
         interrupted = f"job {job_id(jobs[0])}" if jobs else "a process other than a job"
-        reason = "" if cause is None else f" ({cause!r})"
+        reason = "" if cause is None else f" ({shown(cause)})"
         if any(cause is resource for resource in self.resources):
             reason = f", since {cause.label} {cause.index} was taken down,"
         return InputError(

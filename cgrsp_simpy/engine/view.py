@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 
-from cgrsp_simpy.base.checks import InputError, Renamed
+from cgrsp_simpy.base.checks import InputError, Renamed, shown
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -128,7 +128,7 @@ class View:
         if not need > 0:
             raise InputError(
                 f"need() of {self._run.model.name} must be above 0;"
-                f" it is {need!r} for job {job_id(claim.job)}"
+                f" it is {shown(need)} for job {job_id(claim.job)}"
             )
         if type(chosen) is ResourceSpec:
             return self._whole(((self._number(chosen), need),))
@@ -138,10 +138,10 @@ class View:
             least = min(amount for _, amount in parts)
         except (TypeError, ValueError):
             raise AssignmentError(
-                f"{chosen!r}, which is not a resource of the view"
+                f"{shown(chosen)}, which is not a resource of the view"
             ) from None
         if not least > 0:
-            raise AssignmentError(f"{chosen!r}, in which an amount is not above 0")
+            raise AssignmentError(f"{shown(chosen)}, in which an amount is not above 0")
         if not abs(total - need) <= TOLERANCE * max(need, 1.0):
             raise AssignmentError(f"{total:g} in total; the job needs {need:g}")
         return self._whole(parts)
@@ -161,7 +161,7 @@ class View:
         """Return the number of a resource; AssignmentError for other objects."""
         number = self._numbers.get(spec) if type(spec) is ResourceSpec else None
         if number is None:
-            raise AssignmentError(f"{spec!r}, which is not a resource of the view")
+            raise AssignmentError(f"{shown(spec)}, which is not a resource of the view")
         return number
 
     def on_decision(self, now_s: float) -> None:

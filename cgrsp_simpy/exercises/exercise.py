@@ -19,7 +19,7 @@ import simpy
 from numpy.random import Generator
 
 from cgrsp_simpy.analysis.statistics import Mean
-from cgrsp_simpy.base.checks import is_number, require, shown
+from cgrsp_simpy.base.checks import error_text, is_number, require, shown
 from cgrsp_simpy.base.streams import stream
 
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
@@ -138,13 +138,13 @@ def code(
 
     def judge(given: Any) -> str:
         if not callable(given):
-            return f"the answer is {what}, without calling it, not {given!r}"
+            return f"the answer is {what}, without calling it, not {shown(given)}"
         for case in cases():
             try:
                 with _limited(given):
                     off = fault(given, *case.values())
-            except Exception as error:
-                off = f"{type(error).__name__}: {error}"
+            except (Exception, SystemExit) as error:
+                off = error_text(error)
             if off:
                 values = [f"{name} {_told(value)}" for name, value in case.items()]
                 return f"{off} (with {', '.join(values)})" if values else off

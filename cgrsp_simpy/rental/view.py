@@ -12,6 +12,7 @@ from operator import attrgetter
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
+from cgrsp_simpy.base.checks import shown
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import stream, uniforms
@@ -485,7 +486,7 @@ class View:
         """Return the type of a slot; raise AssignmentError if it cannot be assigned."""
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
-            raise AssignmentError(f"{view!r}, which is not a slot of the fleet")
+            raise AssignmentError(f"{shown(view)}, which is not a slot of the fleet")
         if not self._run.ledger.mask >> index & 1:
             raise AssignmentError(f"slot {index}, which is busy or already assigned")
         if view is not self._slots[index] and view.gpu not in self._choices:

@@ -20,6 +20,7 @@ from math import inf, nan
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.checks import shown
 from cgrsp_simpy.base.policy import AssignmentError, Wake
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -192,7 +193,7 @@ class View(view.View):
         zones = self._on_demand
         if chosen is not None and (type(chosen) is not int or not 0 <= chosen <= zones):
             raise AssignmentError(
-                f"{chosen!r}, which is neither the number of a zone, nor that of"
+                f"{shown(chosen)}, which is neither the number of a zone, nor that of"
                 " on demand, nor None"
             )
         where = {None: "no instance", zones: "on demand"}.get(chosen, f"zone {chosen}")

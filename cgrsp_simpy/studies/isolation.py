@@ -10,8 +10,10 @@ import functools
 import inspect
 import io
 import marshal
+import os
 import pickle
 from collections.abc import Callable, Mapping
+from contextlib import chdir
 from random import getstate, setstate
 from threading import current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
@@ -21,7 +23,7 @@ import cloudpickle
 from cloudpickle import cloudpickle as reducers
 from numpy.random import get_state, set_state
 
-from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.checks import InputError, error_text
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.policy import Named, PolicyError, from_file, in_file
 from cgrsp_simpy.engine.events import policy_name
@@ -61,7 +63,8 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
         return subject.run(policy_copy, seed, **how)
     before = _generator_states()
     try:
-        run = subject.run(policy_copy, seed, **how)
+        with chdir(os.curdir):  # the study's paths are relative to its own folder
+            run = subject.run(policy_copy, seed, **how)
         after = _generator_states()
     finally:  # so that the next run is noticed, too, if each seeds the generator
         setstate(pickle.loads(before[0]))
@@ -94,23 +97,24 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
     pickler = ByValue(share=True)
     try:
         data = pickler.dumps((scenario if users else None, policy))
+        if not pickler.holds_user_code:
+            return scenario, policy
+        scenario_copy, policy_copy = pickler.loads(data)
     except Exception:
         _check_copyable("policy", name, policy)
         _check_copyable("scenario", scenario.name, scenario)
         raise
-    if not pickler.holds_user_code:
-        return scenario, policy
-    scenario_copy, policy_copy = pickler.loads(data)
     return scenario_copy if users else scenario, policy_copy
 
 
 def _check_copyable(what: str, name: str, value: Any) -> None:
     try:
-        ByValue().dumps(value)
+        pickler = ByValue()
+        pickler.loads(pickler.dumps(value))
     except Exception as error:
         raise InputError(
-            f"{what} {name!r} cannot be copied for each run: {type(error).__name__}:"
-            f" {error}; create what cannot be copied, such as a lock, within the run"
+            f"{what} {name!r} cannot be copied for each run: {error_text(error)};"
+            " create what cannot be copied, such as a lock, within the run"
         ) from None
 
 

@@ -19,6 +19,7 @@ from cgrsp_simpy.base.checks import (
     check_one_of,
     check_whole,
     entries_of,
+    error_text,
     require,
 )
 from cgrsp_simpy.base.files import within
@@ -437,4 +438,4 @@ def _or_error(made: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return " ".join(f"{type(error).__name__}: {error}".split())
+        return " ".join(error_text(error).split())

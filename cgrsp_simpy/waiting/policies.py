@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of, require, shown
 from cgrsp_simpy.base.parameters import (
     Fraction,
     NotNegative,
@@ -88,7 +88,7 @@ class View(engine.View):
         number = self._machines
         if type(machine) is not int or not 0 <= machine < number:
             raise AssignmentError(
-                f"machine {machine!r}; the machines are 0 to {number - 1}"
+                f"machine {shown(machine)}; the machines are 0 to {number - 1}"
             )
         return self._parts(claim.job, machine)
 

@@ -818,6 +818,11 @@ job = [
 ]
 """
 
+# a class of errors whose text, representation and hash raise an error
+FAULTY = (
+    "type('Faulty', (Exception,), dict.fromkeys(('__str__', '__repr__', '__hash__'),"
+    " lambda _: 1 / 0))"
+)
 ANSWERS = [
     # (body of rule(view), with `first` to remember things, what the message must name
     # besides policy and time)
@@ -877,6 +882,16 @@ ANSWERS = [
         "yield (view.queue[0], view.idle[0]); raise KeyError('late')",
         ["raised KeyError", "late"],
     ),
+    # objects whose own methods fail
+    (f"return [{FAULTY}()]", ["returned a Faulty, which is neither a pair"]),
+    (f"return [({FAULTY}(), 0)]", ["neither a pair"]),
+    (
+        f"return [(view.queue[0], {FAULTY}())]",
+        ["job 0 to a Faulty, which is not a slot"],
+    ),
+    (f"return [cg.Wake({FAULTY}())]", ["wake-up at a Faulty"]),
+    (f"raise {FAULTY}", ["raised Faulty (my_rules.py, line"]),
+    ("return ['-' * 10**6]", ["returned '--", "-...-", "neither a pair"]),
     # asks for what is not there
     ("return view.nothing", ["raised AttributeError", "nothing"]),
     ("view.now_s = 0", ["raised AttributeError", "now_s"]),  # writes to its view

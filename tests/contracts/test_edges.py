@@ -206,6 +206,26 @@ def test_an_interrupt_ends_the_command_wherever_it_comes(ended):
     assert (status, out, err) == (130, "", "cgrsp compare: interrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        ("cgrsp_simpy.cli.parser_of", "cgrsp"),  # while the verb's module is loaded
+        # Matplotlib's writer then fails, since it has no frame
+        ("matplotlib.animation.PillowWriter.grab_frame", "cgrsp run"),
+    ],
+)
+def test_an_interrupt_ends_the_command_in_a_library(
+    ended, monkeypatch, tmp_path, function, name
+):
+    def interrupts(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(function, interrupts)
+    line = "run quiet jobs=3 --show x.gif"
+    assert ended(line) == (130, "", f"{name}: interrupted\n")
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.usefixtures("leaving")
 def test_advice_over_runs_that_failed_is_refused(ended):
     line = "quiet jobs=9 --policies fifo,own.py:leaves --seeds 1"

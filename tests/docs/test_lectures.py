@@ -14,6 +14,7 @@ import sys
 import tempfile
 import tokenize
 from fractions import Fraction
+from functools import reduce
 from io import StringIO
 from pathlib import Path
 
@@ -275,6 +276,7 @@ NO_NUMBERS = (
     3 + 0j,
 )
 NO_NUMBERS += ("what?", "3.5", None, True, [1.0], np.array([1.0]))
+NO_NUMBERS += (reduce(lambda inner, _: [inner], range(10**5), []),)  # nested deeply
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,10 @@ def test_a_verdict_says_what_it_is():
     assert str(right) == repr(right) == "right"
     fails = cg.exercises.check(6.2, lambda u: u.nothing)
     assert fails.message.startswith("AttributeError: ")
-    assert "without calling it, not 0.5" in cg.exercises.check(6.2, 0.5).message
+    for answer in (0.5, NO_NUMBERS[-1]):
+        message = cg.exercises.check(6.2, answer, "\ud800").message
+        assert "without calling it, not " in message
+    assert cg.exercises.check(6.2, sys.exit).message.startswith("SystemExit: ")
     check_refused(lambda: cg.exercises.check(99.1, 0), ["unknown exercise '99.1'"])
 
 

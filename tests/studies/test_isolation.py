@@ -363,6 +363,22 @@ def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008
     return zip(jobs, view.idle)
 
 
+MOVES = """
+import os
+os.chdir("/")
+def first(view):
+    os.chdir("/")
+    return zip(view.queue, view.idle)
+"""
+
+
+def test_a_policy_does_not_change_the_folder_of_the_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "moves.py").write_text(MOVES)
+    cg.compare(quiet, ["moves.py:first"], range(2), out="out")
+    assert (tmp_path / "out" / "rows.csv").exists()
+
+
 @pytest.mark.parametrize(
     "policy",
     [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]],
@@ -387,12 +403,23 @@ class Opens:
             return zip(view.queue, view.idle)
 
 
+class TwoPartError(Exception):
+    """It can be pickled, but not unpickled."""
+
+    def __init__(self, text, number):
+        super().__init__(text)
+
+
 def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
-    lock = threading.Lock()
-    check_refused(
-        lambda: cg.compare(quiet, {"mine": lambda view: [] if lock else None}, [0]),
-        ["'mine' cannot be copied ", ": TypeError: ", "lock", "within the run"],
-    )
+    for value in (threading.Lock(), TwoPartError("lock", 2)):
+
+        def rule(view, value=value):
+            return [] if value else None
+
+        check_refused(
+            lambda rule=rule: cg.compare(quiet, {"mine": rule}, [0]),
+            ["'mine' cannot be copied ", ": TypeError: ", "lock", "within the run"],
+        )
     study = cg.compare(quiet, ["fifo", Opens], [0])
     assert study.values("Opens", "wait_min") == study.values("fifo", "wait_min")
 

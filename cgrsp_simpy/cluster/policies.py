@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from math import exp, expm1, inf, log
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -163,8 +163,7 @@ class Received:
         if view is None:
             return {}
         user = known(view.jobs.user)
-        self.by_user(view, user)
-        seen = {*user[view.jobs.estimate_s > 0].tolist(), *self._ended}
+        seen = {*user[view.queue].tolist(), *self.by_user(view, user)}
         ended = [[number, self._ended[number]] for number in sorted(seen)]
         return {"now_s": self._now_s, "ended": ended}
 
@@ -174,39 +173,46 @@ class Received:
         self._ended.update(memory.get("ended", ()))
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
-        """Return the GPU-seconds received by each user; user: user of each job."""
+        """Return the GPU-seconds of each user who received some; user: of each job."""
         self._view = view
-        jobs, now_s, since_s = view.jobs, view.now_s, self._now_s
+        now_s, since_s = view.now_s, self._now_s
         for key in self._ended:
             self._ended[key] *= 0.5 ** ((now_s - since_s) / self.half_life_s)
-        ended = view.ended(self._jobs_ended)
-        for job in sorted(ended):
-            gpu_s = self._gpu_s(
-                view.gpus[job], float(jobs.run_s[job]), now_s - jobs.end_s[job]
-            )
-            self._ended[int(user[job])] += gpu_s
+        ended = sorted(view.ended(self._jobs_ended))
+        run_s, end_s = view.jobs.run_s[ended], view.jobs.end_s[ended]
+        self._add(self._ended, view, user, ended, run_s, now_s - end_s)
         self._jobs_ended += len(ended)
         self._now_s, received = now_s, self._ended.copy()
-        for job, running in view.running.items():
-            if job >= 0:  # not GPUs that are only supposed to be in use
-                received[int(user[job])] += self._gpu_s(
-                    view.gpus[job], now_s - running.start_s
-                )
+        # without the GPUs that are only supposed to be in use
+        running = [run for run in view.running.values() if run.job >= 0]
+        run_s = now_s - np.array([run.start_s for run in running])
+        self._add(received, view, user, [run.job for run in running], run_s)
         return received
 
-    def _gpu_s(self, gpus: int, run_s: float, ago_s: float = 0.0) -> float:
-        """Return the decayed GPU-seconds of a run that ended `ago_s` seconds ago."""
+    def _add(
+        self,
+        received: dict[int, float],
+        view: View,
+        user: Ints,
+        jobs: list[int],
+        run_s: Floats,
+        ago_s: Floats | float = 0.0,
+    ) -> None:
+        """Add the decayed GPU-seconds of runs that ended `ago_s` seconds ago."""
+        if not jobs:
+            return
         if self.half_life_s < inf:
             rate = log(2) / self.half_life_s
-            run_s = exp(-rate * ago_s) * -expm1(-rate * run_s) / rate
-        return gpus * run_s
+            run_s = np.exp(-rate * ago_s) * -np.expm1(-rate * run_s) / rate
+        users = user[jobs].astype(np.intp)
+        gpu_s = np.bincount(users, view.jobs.gpus[jobs] * run_s)
+        for number in np.unique(users).tolist():
+            received[number] += float(gpu_s[number])
 
-    def shares(self, view: View, user: Ints) -> Floats:
+    def shares(self, view: View, user: Ints, queue: Ints) -> Floats:
         """Return Slurm's fair-share factor 2^(-U / S) per user; user: of each job."""
         used = self.by_user(view, user)
-        # jobs of each user that have arrived; `unique` would sort them
-        jobs = np.bincount(user.astype(np.intp), view.jobs.estimate_s > 0)
-        seen = {*np.flatnonzero(jobs).tolist(), *self._ended}
+        seen = {*user[queue].tolist(), *used}
         usage = np.array([used[number] for number in range(max(seen, default=0) + 1)])
         share = usage / (usage.sum() or 1.0)
         return np.asarray(0.5 ** (share * len(seen)))
@@ -546,9 +552,8 @@ class Multifactor:
         priority = weights["age"] * age + weights["size"] * size
         if weights["fairshare"]:
             user = known(jobs.user)
-            priority += (
-                weights["fairshare"] * self._received.shares(view, user)[user[queue]]
-            )
+            shares = self._received.shares(view, user, queue)
+            priority += weights["fairshare"] * shares[user[queue]]
         if weights["qos"]:
             priority += weights["qos"] * known(jobs.qos)[queue]
         return np.asarray(priority)

@@ -38,10 +38,11 @@ def log():
     )
 
 
-class Empty:
-    """A view in which four jobs have arrived, and none has run."""
+class OneRuns:
+    """A view in which four jobs have arrived, and the first runs."""
 
-    jobs, running, now_s = SimpleNamespace(estimate_s=np.ones(4)), {}, 0.0
+    jobs = SimpleNamespace(gpus=np.ones(4), run_s=np.zeros(4), end_s=np.zeros(4))
+    running, now_s = {0: SimpleNamespace(job=0, start_s=0.0)}, 1.0
 
     def ended(self, number):
         return []
@@ -57,7 +58,7 @@ CASES = {
         dispatch(generate("tasks1", 3), RULES["atc"])
     )[0][0],
     "shares of users": lambda: Multifactor()._received.shares(
-        Empty(), np.array([0, 2, 2, 1], np.int64)
+        OneRuns(), np.array([0, 2, 2, 1], np.int64), np.array([1, 2, 3])
     ),
 }
 

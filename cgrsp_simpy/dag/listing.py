@@ -38,7 +38,8 @@ class Room:
         # the GPU of each unit, once it has one
         self.on = np.full(problem.graph.units, -1)
         # units that fit alone on the same GPUs share a memory
-        patterns, self._pattern = np.unique(self.fits, axis=0, return_inverse=True)
+        patterns, pattern = np.unique(self.fits, axis=0, return_inverse=True)
+        self._pattern = pattern.ravel()  # NumPy 2.0 returns shape (units, 1)
         self._memories = [Memory(pattern, self.free_mb) for pattern in patterns]
 
     def take(self, unit: int, gpu: int) -> None:

@@ -22,7 +22,6 @@ from support import check_refused, frame_at, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.base.files import read_toml, toml_text
 from cgrsp_simpy.base.table import (
     FORMULA,
     Table,
@@ -427,12 +426,6 @@ def test_a_player_holds_each_name_as_text(name, timeline):
 
 
 # ---- files ----
-
-
-def test_toml_holds_each_name(file):
-    tables = {"list": [*WHOLE], "of names": {name: {name: name} for name in WHOLE}}
-    path = file(toml_text(tables), "names.toml")
-    assert read_toml(path) == tables
 
 
 @pytest.mark.parametrize("name", WHOLE)

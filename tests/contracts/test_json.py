@@ -123,19 +123,3 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path, file
 def test_every_command_with_json_is_tried():
     tried = {line.split()[0] for line in LINES}
     assert tried == {verb for verb in VERBS if "json" in command_of(verb).formats}
-
-
-def test_one_place_writes_csv():
-    package = Path(cgrsp_simpy.__file__).parent
-    files = [
-        path
-        for path in package.rglob("*.py")
-        if "csv.writer" in (text := path.read_text()) or "DictWriter" in text
-    ]
-    assert [path.name for path in files] == ["table.py"]
-
-
-def test_no_command_goes_to_json_another_way():
-    commands = list((Path(cgrsp_simpy.__file__).parent / "cli").glob("*.py"))
-    assert commands
-    assert not [path.name for path in commands if "json.dump" in path.read_text()]

@@ -5,7 +5,6 @@ line on what is wrong.
 import gzip
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,6 @@ from support import check_bad_input, check_refused, outcome
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series, read_market, read_series
-
-TRACES = Path(__file__).parents[3] / "shared" / "data" / "spot_traces"
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
@@ -92,16 +89,6 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
 def test_what_is_wrong_is_one_line(file, text, told):
     path = file(text, "zone.json")
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not TRACES.is_dir(), reason="the traces are not here")
-def test_every_trace_of_the_folder_is_read():
-    files = sorted(TRACES.rglob("*.json"))
-    assert len(files) == 19
-    shares = {file.stem: read_series(file).availability for file in files[:6]}
-    assert round(shares["us-east-1a_v100_1"], 2) == 0.17
-    assert round(shares["us-west-2c_v100_1"], 2) == 0.89
 
 
 def tracked(at, high=0, medium=0, low=0, price=2.5):

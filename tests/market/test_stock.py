@@ -55,29 +55,6 @@ def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
     assert far > 20
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize("tau_s", [300.0, 900.0, 6120.0])
-def test_the_correlation_of_the_variate_falls_as_exp_of_lag_over_tau(tau_s):
-    """A law of two statuses of equal chance is a sign of U: its correlation is that of
-    U.
-
-    2000 seeds, pairs at lags of tau/2, tau and 2 tau: within 4 standard errors.
-    """
-    fair = cg.HourlyStock(GPU.name, [(0.5, 0.0, 0.5)] * 24)
-    market = cg.Market(stock=(fair,), persistence_s=tau_s)
-    lags = np.array([0.5, 1.0, 2.0])
-    products = []
-    for seed in range(2000):
-        stock = Stock(market, seed)
-        first = stock.status(GPU, 5000.0, 0.5) - 1
-        products.append(
-            [first * (stock.status(GPU, 5000.0 + k * tau_s, 0.5) - 1) for k in lags]
-        )
-    found, error = np.mean(products, axis=0), np.std(products, axis=0) / math.sqrt(2000)
-    assert np.all(np.abs(found - np.exp(-lags)) <= 4 * error)
-    assert np.any(np.abs(found - np.exp(-2 * lags)) > 4 * error)
-
-
 TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600)
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 

@@ -248,16 +248,6 @@ def test_what_a_policy_sees_of_running_and_stopped_jobs():
     ]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
-def test_where_suspension_is_allowed_the_other_policies_decide_as_ever(policy):
-    allowed = cg.day("hectic", jobs=300, terms=SUSPENSION)
-    thesis, other = (
-        cg.simulate(each, policy).jobs for each in (cg.day("hectic", jobs=300), allowed)
-    )
-    for name in thesis.dtype.names:
-        assert thesis[name].tobytes() == other[name].tobytes()
-
-
 @pytest.mark.parametrize("policy", PREEMPTIVE)
 def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
     words = (

@@ -52,6 +52,19 @@ def test_one_job_waits_for_its_delay_alone():
     assert (record.dispatch_s, record.start_s, record.finish_s) == (5, 15, 75)
 
 
+def test_holding_pays_where_scarcity_ends():
+    """Low stock for the first 6 minutes, then none: a job of an hour's delay waits
+    for the change.
+    """
+    market = cg.Market(
+        cg.Clock(((0, 0.0), (0.1, 1.0))),
+        delay_s=((0.0, 0.0), (0.0, 0.0), (3600.0, 3600.0)),
+    )
+    (record,) = optimum(listed((0, 9000, 1), market=market), objective="wait").schedule
+    assert record.dispatch_s == pytest.approx(360)
+    assert record.start_s == record.dispatch_s
+
+
 def brute_force(scenario, seed, objective):
     """Every order on every division of the jobs, each dispatched at once or at a
     change of the clock.

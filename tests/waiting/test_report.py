@@ -9,7 +9,7 @@ from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.machines import M5, Prices
+from cgrsp_simpy.waiting.machines import Prices
 from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 from cgrsp_simpy.waiting.report import COUNTED, Tally, of_trials
@@ -58,21 +58,6 @@ def test_price_of_jobs_on_whole_machines():
             "cost_per_h": 2,
         }
     )
-
-
-def test_price_of_jobs_on_shared_machines():
-    """Two jobs of 3 cores come together, every hour, for an hour; one finds room on 4
-    cores, the other rents 4 at 0.192 $.
-    """
-    jobs = jobs_of(*((hour * HOUR, HOUR, 3, 0) for hour in range(10) for _ in range(2)))
-    case = cg.waiting.Scenario(
-        jobs, waiting_policy("njw"), (M5[2],), prices=Prices(3.84, 9.6)
-    )
-    figures = simulated(case).summary()
-    assert figures["on_demand_fraction"] == 0.5
-    assert figures["load"] == pytest.approx(2 * 0.192)
-    assert figures["price"] / 9.6 == pytest.approx((0.4 + 1) / 2)  # of renting for both
-    assert figures["cost_per_h"] == pytest.approx(0.4 * 0.192 + 0.192)
 
 
 class Generated:

@@ -1,5 +1,7 @@
 """SPT+Rescue, Adaptive and CADR on hand-made views."""
 
+from math import nextafter
+
 import pytest
 from rental.policies.views import (
     HIGH,
@@ -8,6 +10,7 @@ from rental.policies.views import (
     decide,
     gpu,
     order,
+    queue_of,
     scenario_of,
     slot_for,
     stocked,
@@ -21,7 +24,8 @@ PARAMETERS = [
     # e = 100 s for complexity 3: a laxity of 180 s is normal
     ("spt-rescue:threshold_s=180", [(28800, 1), (280, 3)], [0, 1]),
     ("spt-rescue:threshold_s=180", [(28800, 1), (279, 3)], [1, 0]),
-    # of 11 jobs none is safe; where as many may wait, the shortest is first
+    # of 11 jobs none is safe; of ten, or where 11 may wait, the shortest is first
+    ("adaptive", ELEVEN[1:], [9, *range(9)]),
     ("adaptive", ELEVEN, [*range(11)]),
     ("adaptive:pressure=11", ELEVEN, [10, *range(10)]),
     ("cadr:critical_ratio=5", [(28800, 1), (500, 3)], [1, 0]),
@@ -131,6 +135,13 @@ def test_rh_places_by_miss_then_stock_then_cost(slots, moment, place):
 
 
 LOW_RATE = 0.01  # per second; 60 s on 3 slots or more: a load of 0.2 or less
+
+
+def test_a_load_of_exactly_the_gate_closes_it():
+    scenario = scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE)
+    queue, load = queue_of(*[(28800,)] * 3), scenario.known().offered_load
+    assert len(decide(f"rh:gate={load!r}", scenario.moment(queue))) == 3
+    assert len(decide(f"rh:gate={nextafter(load, 1)!r}", scenario.moment(queue))) == 2
 
 
 def test_a_reserved_loose_job_is_not_overtaken_by_a_loose_job_of_fewer_gpus():

@@ -247,6 +247,10 @@ SLOWEST, FASTEST = 0.1, 10.0  # iterations per second of a family on one GPU
 SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per GPU
 
 
+# each has a share, so that many take memory
+UpToAMillion = Annotated[
+    int, limits("a whole number >= 1, at most 1,000,000", ge=1, le=10**6)
+]
 Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
 
 
@@ -286,7 +290,7 @@ class Mix:
     duration_shares: Shares = parameter(
         "Shares of the duration classes.", default=(0.40, 0.35, 0.20, 0.05)
     )
-    shortest_s: Positive = parameter(
+    shortest_s: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
         "Shortest duration of the first class, seconds.", default=60.0
     )
     longest_s: Seconds = parameter(
@@ -297,8 +301,8 @@ class Mix:
         " overestimate [1]_; 0: estimates are exact.",
         default=0.0,
     )
-    families: Count = parameter("Number of model families per kind.", default=5)
-    users: Count = parameter("Number of users.", default=20)
+    families: UpToAMillion = parameter("Number of model families per kind.", default=5)
+    users: UpToAMillion = parameter("Number of users.", default=20)
 
     def __post_init__(self) -> None:
         classes = {

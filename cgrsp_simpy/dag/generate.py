@@ -59,15 +59,16 @@ def erdos_renyi(
     )
     check_whole("edges", round(nodes * float(degree)), least=0, most=MOST_EDGES)
     if isinstance(times, str):
-        check_one_of("law of times", times, TIMES_S)
+        check_one_of("distribution of times", times, TIMES_S)
         times = TIMES_S[times]
-    law = entries_of("times", times, "a name, or a mean and a standard deviation")
-    require(len(law) == 2, "times", times, "a name, or a mean and a standard deviation")
-    check_number("mean time", law[0], least=LEAST_S)
-    check_number("standard deviation of times", law[1], least=0)
+    allowed = "a name, or a mean and a standard deviation"
+    moments = entries_of("times", times, allowed)
+    require(len(moments) == 2, "times", times, allowed)
+    check_number("mean time", moments[0], least=LEAST_S)
+    check_number("standard deviation of times", moments[1], least=0)
     work, of_work = np.zeros(nodes), stream(seed, "dag work")
     while (low := np.flatnonzero(work < LEAST_S)).size:
-        work[low] = of_work.normal(law[0], law[1], len(low))
+        work[low] = of_work.normal(*moments, len(low))
     label, edges = random_edges(nodes, degree, stream(seed, "dag edges"))
     return Graph(
         work_tflop=work,

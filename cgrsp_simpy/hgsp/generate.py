@@ -15,20 +15,17 @@ from typing import Annotated
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import (
-    check_one_of,
-    require,
-)
+from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
     NotNegative,
-    Positive,
     Whole,
     checked,
     declared,
     from_text,
+    limits,
     listed,
     parameter,
     rule,
@@ -36,7 +33,7 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import CLUSTERS, COLUMNS, Gpu, Instance, cluster
 
-# at which the laws of the deadlines take a task's time: the A30's of the text
+# at which the distributions of the deadlines take a task's time: the A30's of the text
 SPEED = 30.0
 SIZES_GB = tuple(float(gb) for gb in range(6, 25) if gb != 9)
 DIGITS = 2  # of arrivals and deadlines
@@ -70,7 +67,8 @@ class Level:
     cluster: GpusOfLevel = parameter(
         "The GPUs, the name of a cluster of the paper, or a file, see `read_cluster`."
     )
-    load: Positive = parameter(
+    # with a lower load, the clock could not resolve the time of a task
+    load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
         "Offered work per second, divided by the total speed of the GPUs."
     )
     slack: Span = parameter(

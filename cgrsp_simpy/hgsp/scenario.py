@@ -11,7 +11,6 @@ from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.parameters import (
     Count,
-    NotNegative,
     Positive,
     declared,
     limits,
@@ -38,6 +37,8 @@ from cgrsp_simpy.hgsp.policies import (
 from cgrsp_simpy.hgsp.report import HgspReport, plan_of, schedule_of
 from cgrsp_simpy.hgsp.schedule import RULES
 from cgrsp_simpy.studies.subject import Subject
+
+Delay = Annotated[float, limits("a number >= 0, at most 1e+09", ge=0, le=1e9)]
 
 
 class HgspSubject(Subject):
@@ -155,9 +156,9 @@ class Scenario(Model):
         " are unknown to plans, and the same under every scheduler.",
         default=0.0,
     )
-    delay_s: NotNegative = parameter(
-        "Provisioning delay before each task, seconds, >= 0, during which the task"
-        " holds its GPU.",
+    delay_s: Delay = parameter(
+        "Provisioning delay before each task, seconds, during which the task holds"
+        " its GPU.",
         default=0.0,
     )
     unknown_arrivals: bool = parameter(

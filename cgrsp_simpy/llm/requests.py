@@ -25,7 +25,6 @@ from cgrsp_simpy.base.files import name_of
 from cgrsp_simpy.base.parameters import (
     AtLeastOne,
     Count,
-    Positive,
     declared,
     limits,
     parameter,
@@ -38,8 +37,8 @@ MOST_DRAWN = 8192  # tokens of a prompt or an output; longer draws are cut
 
 # the workload of hgsp.txt Table II weighs prompts of 500 tokens 10, of 2000 tokens 1
 SHORT_TOKENS, SHORT_WEIGHT = 1000, 10.0
-# Name of a law -> weights from the prompt tokens. Logs hold no weights: these laws are
-# ours.
+# Name of a distribution -> weights from the prompt tokens. Logs hold no weights: these
+# distributions are ours.
 WEIGHTS: dict[str, Callable[[Ints], Floats]] = {
     "equal": lambda prompt: np.ones(len(prompt)),
     "short": lambda prompt: np.where(prompt <= SHORT_TOKENS, SHORT_WEIGHT, 1.0),
@@ -102,6 +101,8 @@ class RequestList:
 
 MOST_CV = 100
 Cv = Annotated[float, limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
+# at a lower rate, the clock could not resolve the time of a step
+Rate = Annotated[float, limits("a number >= 1e-06", ge=1e-6)]
 
 
 @declared()
@@ -109,7 +110,7 @@ class Offered:
     """Randomly generated requests: Poisson arrivals, lognormal numbers of tokens."""
 
     requests: Count = parameter("Number of requests.", default=1000)
-    rate_per_s: Positive = parameter("Arrivals per second.", default=2.5)
+    rate_per_s: Rate = parameter("Arrivals per second.", default=2.5)
     prompt_tokens: AtLeastOne = parameter(
         "Mean prompt length; prompts and outputs are cut to at most 8192 tokens.",
         default=2000.0,
@@ -163,7 +164,7 @@ def read_requests(
     format is azure if `columns` is passed. Raises InputError with the file's name and,
     if known, the line.
     """
-    check_one_of("law of weights", weight, WEIGHTS)
+    check_one_of("distribution of weights", weight, WEIGHTS)
     format = format or ("azure" if reading.get("columns") else None)
     table = read_log(path, format, window=window, **reading)
     table = table.usable("LLM requests", ("submit_s", *TOKENS), {})

@@ -113,10 +113,10 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
             bad[row] = True
             continue
         tres = dict(entry.split("=") for entry in text.split(",") if entry)
-        told = {
+        amounts = {
             name: _amount(tres[key], unit) for name, key, unit in ASKED if key in tres
         }
-        found = {"gpus": _gpus(tres), **told}
+        found = {"gpus": _gpus(tres), **amounts}
         bad[row] = (
             any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
         )
@@ -826,31 +826,31 @@ def format_of(path: str | Path) -> str:
 
 
 def swf_text(
-    columns: Mapping[str, Array], ids: Sequence[str], told: Mapping[str, object]
+    columns: Mapping[str, Array], ids: Sequence[str], comments: Mapping[str, object]
 ) -> str:
     """Return a log in the Standard Workload Format: comments, then one line per job.
 
     columns: name of a field of the format -> numbers, of shape (jobs,); other fields
     are written as -1. ids: ids of the jobs, used as job numbers if they are distinct
-    whole numbers; otherwise jobs are numbered from 1, with a comment for each id. told:
-    name -> value of comments in the header.
+    whole numbers; otherwise jobs are numbered from 1, with a comment for each id.
+    comments: name -> value of comments in the header.
     """
     jobs = len(columns["submit time"])
-    own = (
+    are_numbers = (
         len(ids) == jobs
         and all(text.isascii() and text.isdecimal() for text in ids)
         and len(set(map(int, ids))) == jobs
     )
-    numbers = [int(text) for text in ids] if own else list(range(1, jobs + 1))
+    numbers = [int(text) for text in ids] if are_numbers else list(range(1, jobs + 1))
     notes = (
         []
-        if own
+        if are_numbers
         else [
             f"; Note: job {number} is {' '.join(text.split())}"
             for number, text in zip(numbers, ids)
         ]
     )
-    header = {"Version": "2.2", **told, "MaxJobs": jobs, "MaxRecords": jobs}
+    header = {"Version": "2.2", **comments, "MaxJobs": jobs, "MaxRecords": jobs}
     missing = np.full(jobs, -1)
     cells = [numbers, *(columns.get(name, missing).tolist() for name in SWF_FIELDS[1:])]
     lines = [" ".join(map(_text, row)) for row in zip(*cells)]

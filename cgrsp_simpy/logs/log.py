@@ -404,13 +404,15 @@ class Clock:
         self, field: Field, column: str, texts: Sequence[str], lines: Sequence[int]
     ) -> tuple[Array, Faults]:
         """Return times as datetime64 (NaT) or seconds (NaN if missing), and faults."""
-        told = {row: text for row, text in enumerate(texts) if not field.is_none(text)}
+        present = {
+            row: text for row, text in enumerate(texts) if not field.is_none(text)
+        }
         if self.stamped is None:
-            kinds = (self._is_stamp(text, column) for text in told.values())
+            kinds = (self._is_stamp(text, column) for text in present.values())
             self.stamped = next((kind for kind in kinds if kind is not None), None)
         if self.stamped is False:
             return field.numbers(column, texts)
-        stamps = {row: tried(self.read, text.strip()) for row, text in told.items()}
+        stamps = {row: tried(self.read, text.strip()) for row, text in present.items()}
         times = np.full(len(texts), np.datetime64("NaT", "us"))
         for row, stamp in stamps.items():
             if stamp is not None:

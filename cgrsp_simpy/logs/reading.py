@@ -245,8 +245,10 @@ def _columns(
     if lacking := _lacking(format, fields, names):
         # other content than a table's header is not shown
         shown = len(names) > 1 and all(map(NAME.fullmatch, names))
-        told = f" (columns: {', '.join(names)[:200]!r})" if shown else ""
-        raise InputError(f"{where}: no column {lacking[0]}{told}{_hint(head, format)}")
+        listed_columns = f" (columns: {', '.join(names)[:200]!r})" if shown else ""
+        raise InputError(
+            f"{where}: no column {lacking[0]}{listed_columns}{_hint(head, format)}"
+        )
     place = {name: index for index, name in reversed([*enumerate(names)])}
     for one in fields:
         for name in filter(place.__contains__, one.of):

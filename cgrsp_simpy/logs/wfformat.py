@@ -204,7 +204,7 @@ def _sent_gb(start: _Task, end: _Task) -> float:
 def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
     """Return the other strings and numbers of tasks, such as program or machine."""
     known = ("name", "memoryInBytes", "runtimeInSeconds")
-    told = [
+    texts = [
         {
             key: str(value)
             for key, value in task.items()
@@ -213,8 +213,8 @@ def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
         for task in tasks
     ]
     return {
-        key: [each.get(key, "") for each in told]
-        for key in dict.fromkeys(key for each in told for key in each)
+        key: [each.get(key, "") for each in texts]
+        for key in dict.fromkeys(key for each in texts for key in each)
     }
 
 

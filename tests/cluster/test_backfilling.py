@@ -19,6 +19,25 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 # ---- backfilling ----
 
 
+def test_easy_counts_what_it_has_backfilled_already():
+    """At 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not
+    both.
+    """
+    jobs = jobs_of((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50))
+    assert starts("easy", jobs) == [0, 10, 2, 20]
+
+
+def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
+    """The head waits for the first node.
+
+    A long job would go there, and is refused; after a short one has, the next may go.
+    """
+    jobs = jobs_of(
+        (0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50)
+    )
+    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 20, 2, 2]
+
+
 def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
     seen = []
 

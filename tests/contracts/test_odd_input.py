@@ -11,7 +11,6 @@ from support import check_bad_input, check_refused, outcome, output, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.cluster.jobs import mean_gpu_hours
 from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
 from cgrsp_simpy.logs import read_log
 from cgrsp_simpy.market.gpu import GPUS_2025
@@ -276,12 +275,6 @@ def test_a_file_without_a_name_is_not_written(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_refused(lambda: write_whole(Path(name), b"x"), [])
     assert not [*tmp_path.parent.glob("*.part"), *tmp_path.iterdir()]
-
-
-def test_a_time_of_a_mix_may_be_a_whole_number_of_any_length():
-    mixes = [cg.cluster.Mix(longest_s=longest_s) for longest_s in (10**29, 1e29)]
-    whole, real = (mean_gpu_hours(mix) for mix in mixes)
-    assert whole == real
 
 
 # ---- arguments of the wrong kind ----

@@ -140,7 +140,7 @@ test_a_random_graph_that_cannot_be_is_refused = refusals(
     ),
     ({"degree": -1}, r"degree\(=-1\) must be a number >= 0"),
     ({"degree": float("nan")}, r"degree\(=nan\) must be a number >= 0"),
-    ({"times": "smal"}, "unknown law of times 'smal'; did you mean 'small'"),
+    ({"times": "smal"}, "unknown distribution of times 'smal'; did you mean 'small'"),
     (
         {"times": (10,)},
         r"times\(=\(10,\)\) must be a name, or a mean and a standard deviation",

@@ -161,7 +161,7 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
     (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
     (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
     (lambda: cg.hgsp.generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
-    (lambda: cg.hgsp.Level(10, "small", 0, (1, 2)), ["load(=0)"]),
+    (lambda: cg.hgsp.Level(10, "small", 1e-300, (1, 2)), ["load(=1e-300)", "1e-06"]),
     (
         lambda: cg.hgsp.Level(10, "small", 1, (2, 1)),
         ["slack(=(2, 1))", "least <= greatest"],

@@ -233,6 +233,7 @@ test_a_scenario_that_cannot_be_is_refused = refusals(
     ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
     ({"noise": -1}, "noise(=-1) must be"),
     ({"delay_s": -1}, "delay_s(=-1) must be"),
+    ({"delay_s": 1e308}, "delay_s(=1e+308) must be a number >= 0, at most 1e+09"),
     ({"replan_s": 0}, "replan_s(=0) must be a number > 0"),
     ({"moves": 0}, "moves(=0) must be"),
     ({"unknown_arrivals": 1}, "unknown_arrivals(=1) must be true or false"),

@@ -81,7 +81,7 @@ test_requests_that_are_none_are_refused = refusals(
         "number of request_names(=2) must be 1",
     ),
     (lambda: Offered(0), "requests(=0) must be a whole number >= 1"),
-    (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number > 0"),
+    (lambda: Offered(rate_per_s=0), "rate_per_s(=0) must be a number >= 1e-06"),
     (
         lambda: Offered(prompt_tokens=0.5),
         "prompt_tokens(=0.5) must be a number >= 1",
@@ -175,7 +175,10 @@ def test_a_file_that_is_no_log_is_refused(log_of, text, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"weight": "shrt"}, "unknown law of weights 'shrt'; did you mean 'short'?"),
+        (
+            {"weight": "shrt"},
+            "unknown distribution of weights 'shrt'; did you mean 'short'?",
+        ),
         ({"strict": "no"}, "strict(='no') must be true or false"),
     ],
 )

@@ -212,6 +212,13 @@ def test_every_command_of_the_ledger_names_a_paper_and_its_tables():
             assert args.action == "tables" and {*ids} <= {*catalogue.PAPERS[name].ids}
 
 
+@pytest.mark.parametrize("name", catalogue.PAPERS)
+def test_files_of_figures_begin_with_the_prefix_of_their_paper(name):
+    paper = catalogue.PAPERS[name]
+    stems = [figure.stem for figure in paper.module.FIGURES.values()]
+    assert stems and all(stem.startswith(f"{paper.prefix}_") for stem in stems)
+
+
 @pytest.mark.slow
 def test_papers_without_long_runs_give_what_was_recorded():
     for paper in ("waiting", "dag"):

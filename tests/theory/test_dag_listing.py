@@ -214,6 +214,7 @@ def test_heft_lists_as_by_hand(seeds, monkeypatch):
             draft.place(node)
         by_hand = listed_by_hand(problem)
         assert list(zip(draft.gpu.tolist(), draft.start_s.tolist())) == by_hand, seed
+        assert heft(problem).gpu.tolist() == draft.gpu.tolist(), seed
 
 
 def small_problem(seed, nodes, units=False):

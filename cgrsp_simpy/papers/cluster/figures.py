@@ -471,7 +471,7 @@ def _(rows: list[Row]) -> str:
         ]
         for row in where(rows, closest=True)
     ]
-    told = (
+    note = (
         f"Cut: {MEASURED[CUT]}. Each scheduler is shown at the load at which its"
         " utilisation is closest to the published one; if none is"
         f" published, at load {FULL:g}. The published variance has no unit."
@@ -481,7 +481,7 @@ def _(rows: list[Row]) -> str:
     head = " | ".join(
         ["scheduler | measured | load", *(f"{name} | published" for name in names)]
     )
-    return "\n\n".join([markdown(head, 2, lines), told, points])
+    return "\n\n".join([markdown(head, 2, lines), note, points])
 
 
 @FIGURES.add(
@@ -540,7 +540,9 @@ def _(rows: list[Row]) -> str:
     parts = [
         f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
     ]
-    return f"The claim that dynamic schedulers are better than static ones. {' '.join(parts)}"
+    return " ".join(
+        ["The claim that dynamic schedulers are better than static ones.", *parts]
+    )
 
 
 def every(runs: Runs) -> str:

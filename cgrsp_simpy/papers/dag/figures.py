@@ -100,12 +100,15 @@ FIGURES = Figures("dag_", Runs)
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
     """Group the values of a column by other columns, in the order of the rows."""
     found = grouped(rows, lambda row: tuple(row[name] for name in names))
-    return {key: np.array([row[column] for row in own]) for key, own in found.items()}
+    return {
+        key: np.array([row[column] for row in members])
+        for key, members in found.items()
+    }
 
 
-def _beside(own: Floats, other: Floats) -> str:
-    both = min(len(own), len(other))
-    found = mean(100 * (own[:both] / other[:both] - 1))
+def _compared(values: Floats, other: Floats) -> str:
+    both = min(len(values), len(other))
+    found = mean(100 * (values[:both] / other[:both] - 1))
     unsure = " (not shown to differ)" if found.low <= 0 <= found.high else ""
     return f"{found.mean:+.1f} ± {found.half_width:.1f} %{unsure}"
 
@@ -249,27 +252,29 @@ def _(rows: list[Row]) -> str:
 def _(rows: list[Row]) -> str:
     found, lines = ended(rows), []
     for number in dict.fromkeys(row["tasks"] for row in rows):
-        own = {
+        by_search = {
             name: values for (tasks, name), values in found.items() if tasks == number
         }
         full = {
             name: values
-            for name, values in own.items()
-            if len(values) == len(own["heft"])
+            for name, values in by_search.items()
+            if len(values) == len(by_search["heft"])
         }
         test = rank_test(np.column_stack(list(full.values())))
         ranks = {name: f"{rank:.1f}" for name, rank in zip(full, test.mean)}
-        for name, values in own.items():
+        for name, values in by_search.items():
             published = dict(zip(("ddqn", "woa"), ABLATION.get(number, ()))).get(name)
             cells = [f"{number:,}", name, str(len(values)), _plus_minus(values)]
             cells += [
-                _beside(values, own[other]) if name != other else ""
+                _compared(values, by_search[other]) if name != other else ""
                 for other in ("random-search", "worl-rtgs")
             ]
             lines.append(
                 [*cells, f"{published:+g} %" if published else "", ranks.get(name, "")]
             )
-        lines[-len(own)][-1] += f" (critical difference {test.critical_difference:.1f})"
+        lines[-len(by_search)][-1] += (
+            f" (critical difference {test.critical_difference:.1f})"
+        )
     return markdown(
         "tasks | search | instances | makespan over the bound | to random-search"
         " | to worl-rtgs | published | mean rank",
@@ -366,10 +371,10 @@ def _(rows: list[Row]) -> str:
         f" {' and '.join(_plus_minus(over[name, way]) for way in ORDERS)}"
         for name in dict.fromkeys(row["scheduler"] for row in rows)
     ]
-    beside = [
+    comparisons = [
         f"{name} "
         + " and ".join(
-            _beside(over[name, way], over["random-search", way]) for way in ORDERS
+            _compared(over[name, way], over["random-search", way]) for way in ORDERS
         )
         for name in ORDERED
         if name != "random-search"
@@ -384,7 +389,7 @@ def _(rows: list[Row]) -> str:
         f" makespan of worl-rtgs exceeds HEFT's by {above} times HEFT's; {by_order}"
         " of this excess disappear if the same search runs its plans in"
         f" rank order, and {left} are due to the placement. Compared with"
-        f" random search in the same order: {'; '.join(beside)}. Annealing starts"
+        f" random search in the same order: {'; '.join(comparisons)}. Annealing starts"
         " from a"
         " random plan; except with reorders=0 it changes the order,"
         " which the other searches keep. ddqn is not shown because of"
@@ -450,8 +455,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(len(SCHEDULES), 1, sharex=True)
     gpus = range(1 + max(row["gpu"] for row in rows))
     for ax, name in zip(axes, SCHEDULES):
-        own = where(rows, schedule=name)
-        for row in own:
+        selected = where(rows, schedule=name)
+        for row in selected:
             times_s, ends = [row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]]
             if row["what"] == "node":
                 colour = next(
@@ -468,10 +473,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 )
             else:
                 ax.plot(times_s, ends, color="0.35", linewidth=0.5, zorder=3)
-        used = {row["gpu"] for row in own}
+        used = {row["gpu"] for row in selected}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
-        end_s = three_digits(max(row["end_s"] for row in own))
+        end_s = three_digits(max(row["end_s"] for row in selected))
         ax.set_title(f"{name}, {end_s} s", loc="left", fontsize="medium")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     nodes = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
@@ -481,12 +486,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @gantt.says
 def _(rows: list[Row]) -> str:
     parts = [
-        f"under {name} the step ends after {max(row['end_s'] for row in own):.3g} s,"
-        f" and GPUs 0 to 3 hold activations of at most {', '.join(map(str, held))}"
-        " micro-batches"
+        f"under {name} the step ends after"
+        f" {max(row['end_s'] for row in selected):.3g} s, and GPUs 0 to 3 hold"
+        f" activations of at most {', '.join(map(str, held))} micro-batches"
         for name in SCHEDULES
-        for own in [where(rows, schedule=name)]
-        for held in [[_held(where(own, gpu=gpu, what="node")) for gpu in range(4)]]
+        for selected in [where(rows, schedule=name)]
+        for held in [[_held(where(selected, gpu=gpu, what="node")) for gpu in range(4)]]
     ]
     said = "; ".join(parts)
     return (
@@ -533,10 +538,14 @@ def scatter(runs: Runs) -> list[Row]:
 @scatter.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
-        own = where(rows, plans=kind)
-        spd_s, ftg_s = ([row[column] for row in own] for column in ("spd_s", "ftg_s"))
+        selected = where(rows, plans=kind)
+        spd_s, ftg_s = (
+            [row[column] for row in selected] for column in ("spd_s", "ftg_s")
+        )
         ax.plot(spd_s, ftg_s, ".", color="#0B4F9C", alpha=0.4, markersize=3)
-        ax.set_title(f"{kind} plans: {_both(own[0])}", loc="left", fontsize="small")
+        ax.set_title(
+            f"{kind} plans: {_both(selected[0])}", loc="left", fontsize="small"
+        )
         ax.set(xlabel="SPD (s)", ylabel="FTG (s)", xlim=(0, None), ylim=(0, None))
 
 
@@ -546,10 +555,10 @@ def _both(row: Row) -> str:
 
 @scatter.says
 def _(rows: list[Row]) -> str:
-    told = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
+    texts = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
     return (
-        f"{'; '.join(told)}. SPD is correlated with FTG if plans differ in how evenly"
-        " they load the GPUs, and hardly if all are even."
+        f"{'; '.join(texts)}. SPD is correlated with FTG if plans differ in how"
+        " evenly they load the GPUs, and hardly if all are even."
     )
 
 
@@ -618,7 +627,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @coefficients.says
 def _(rows: list[Row]) -> str:
-    told = []
+    sentences = []
     for kind in CONCENTRATIONS:
         found = {
             name: np.array([row[name] for row in where(rows, plans=kind)])
@@ -630,10 +639,12 @@ def _(rows: list[Row]) -> str:
             f" {values.mean():.2f}"
             for name, values in found.items()
         ]
-        told.append(f"{kind} plans: {', '.join(ranges)}, the larger in {larger:.0f} %")
+        sentences.append(
+            f"{kind} plans: {', '.join(ranges)}, the larger in {larger:.0f} %"
+        )
     return (
-        f"{'; '.join(told)}. Published: Pearson 0.16 to 0.57, mean 0.46; Spearman's"
-        " mean 0.51, the larger in 92 %."
+        f"{'; '.join(sentences)}. Published: Pearson 0.16 to 0.57, mean 0.46;"
+        " Spearman's mean 0.51, the larger in 92 %."
     )
 
 

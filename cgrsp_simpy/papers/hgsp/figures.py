@@ -107,10 +107,10 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     return {
         model: (
             100
-            * summed(float(busy_s[schedule.gpu == j].sum()) for j in own)
-            / (len(own) * float(span_s))
+            * summed(float(busy_s[schedule.gpu == j].sum()) for j in indices)
+            / (len(indices) * float(span_s))
         )
-        for model, own in models.items()
+        for model, indices in models.items()
     }
 
 
@@ -132,9 +132,9 @@ def gantt(runs: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(len(GANTT), 1, sharex=True)
     for ax, name in zip(axes, GANTT):
-        own = where(rows, scheduler=name)
+        selected = where(rows, scheduler=name)
         for place, gpu in enumerate(MODELS):
-            tasks = where(own, gpu=gpu)
+            tasks = where(selected, gpu=gpu)
             bars = [
                 (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
                 for row in tasks
@@ -144,7 +144,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             ax.broken_barh(bars, (place - 0.4, 0.8), **style)
         ax.set_yticks(range(len(MODELS)), list(MODELS))
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
-        ax.set_title(_headed(name, own), loc="left", fontsize="small")
+        ax.set_title(_headed(name, selected), loc="left", fontsize="small")
     axes[-1].set_xlabel("time (min)")
     last_s = max(row["finish_s"] for row in rows)
     axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, last_s / 60)
@@ -276,7 +276,7 @@ def _pairs(
     runs: Runs, level: str, name: str, other: str
 ) -> Iterator[tuple[float, float]]:
     found = (runs.measured[level, each] for each in (name, other))
-    return zip(*([each["weighted_tardiness"] for each in own] for own in found))
+    return zip(*([each["weighted_tardiness"] for each in rows] for rows in found))
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
@@ -366,13 +366,13 @@ def _(rows: list[Row]) -> str:
         if "gap_pct" in row
     )
     none = " and ".join(str(row["level"]) for row in search if "gap_pct" not in row)
-    own, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
+    sagreedy, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
     high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
     return (
         "On average no schedule can be better than the search's by"
         f" more than {gaps}; no gap is known at {none}. At medium load ({MEDIUM})"
-        f" SAGreedy is better than Greedy: {_claimed(greedy, own)}; printed:"
-        f" {own['published_weighted_tardiness']:,.0f} instead of"
+        f" SAGreedy is better than Greedy: {_claimed(greedy, sagreedy)}; printed:"
+        f" {sagreedy['published_weighted_tardiness']:,.0f} instead of"
         f" {greedy['published_weighted_tardiness']:,.0f}. At {HIGH} SAGreedy misses"
         f" {high['dmr_pct']:.1f} % of the deadlines (printed:"
         f" {high['published_dmr_pct']} %); wspt, which ignores deadlines, misses"
@@ -431,12 +431,13 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     ax.grid(axis="x", color="0.9")
 
 
-def _claimed(greedy: Row, own: Row) -> str:
-    difference, spread = own["minus_greedy"], own[half("minus_greedy")]
-    told = f"{own['weighted_tardiness']:,.0f} for {greedy['weighted_tardiness']:,.0f} s"
+def _claimed(greedy: Row, sagreedy: Row) -> str:
+    difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
+    late_s, other_s = (row["weighted_tardiness"] for row in (sagreedy, greedy))
     better, no_better = difference + spread < 0, difference - spread >= 0
     verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
-    return f"{verdict} ({told}, difference {difference:,.0f} ± {spread:,.0f} s)"
+    values = f"{late_s:,.0f} for {other_s:,.0f} s"
+    return f"{verdict} ({values}, difference {difference:,.0f} ± {spread:,.0f} s)"
 
 
 @FIGURES.add("utilisation", "Utilisation of the GPUs", (6.3, 4.4), note=_generated)
@@ -460,10 +461,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(len(UTILISED), 1, sharex=True, sharey=True)
     for ax, level in zip(axes, UTILISED):
         for place, (model, colour) in enumerate(MODELS.items()):
-            own = where(rows, level=level, gpu=model)
-            at = np.arange(len(own)) + 0.27 * (place - 1)
-            values = [row["busy_pct"] for row in own]
-            halves = [row[half("busy_pct")] for row in own]
+            selected = where(rows, level=level, gpu=model)
+            at = np.arange(len(selected)) + 0.27 * (place - 1)
+            values = [row["busy_pct"] for row in selected]
+            halves = [row[half("busy_pct")] for row in selected]
             bars = list(ax.bar(at, values, 0.25, color=colour))
             marks.intervals(ax, at, values, y_half=halves)
             on_dark_bars(ax, bars, halves, upright=True)

@@ -81,9 +81,9 @@ def gpus(runs: Runs) -> list[Row]:
     rows: list[Row] = []
     for model, scenario in SERVICES:
         degree, source = scenario.service.tensor_parallel, runs.source
-        own = {"gpus": [number for number in GPUS[model] if number % degree == 0]}
+        values = {"gpus": [number for number in GPUS[model] if number % degree == 0]}
         for point, study in sweep(
-            replace(scenario, source=source), own, ["fifo"], [0], runs.executor
+            replace(scenario, source=source), values, ["fifo"], [0], runs.executor
         ):
             head = {
                 "source": source.name,
@@ -102,15 +102,20 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for model, degree in dict.fromkeys(
         (row["model"], row["tensor_parallel"]) for row in rows
     ):
-        own = where(rows, model=model, tensor_parallel=degree)
-        colour, marker, x = MODELS[model], MARKERS[degree], numbers(own, "gpus")
+        selected = where(rows, model=model, tensor_parallel=degree)
+        colour, marker, x = MODELS[model], MARKERS[degree], numbers(selected, "gpus")
         for ax, name, line in (
             (response, "e2e_s", "-"),
             (response, "e2e_p99_s", ":"),
             (goodput, "goodput_pct", "-"),
         ):
             ax.plot(
-                x, numbers(own, name), line, color=colour, marker=marker, markersize=4
+                x,
+                numbers(selected, name),
+                line,
+                color=colour,
+                marker=marker,
+                markersize=4,
             )
         handles.append(
             Line2D(
@@ -140,11 +145,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     source = rows[0]["source"]
     pairs = where(rows, model="70B", tensor_parallel=2)
-    told = ", ".join(f"{row['e2e_s']:.3g} s on {row['gpus']}" for row in pairs)
+    responses = ", ".join(f"{row['e2e_s']:.3g} s on {row['gpus']}" for row in pairs)
     azure = " (Azure Public Dataset, CC BY 4.0)" if source.startswith("Azure") else ""
-    return (
-        f"Requests: {source}{azure}. Mean response of the 70B in pairs of GPUs: {told}."
-    )
+    means = f"Mean response of the 70B in pairs of GPUs: {responses}."
+    return f"Requests: {source}{azure}. {means}"
 
 
 table2 = FIGURES.add(
@@ -170,11 +174,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         "mean_response_s": "mean response (s)",
     }
     for ax, (figure, label) in zip(canvas.subplots(1, 2, sharey=True), labels.items()):
-        own = where(rows, figure=figure)
-        names = [row["policy"] + ", double count" * row["double_count"] for row in own]
-        colours = [LOOKS[row["policy"]].colour for row in own]
-        found, printed = numbers(own, "found"), numbers(own, "printed")
-        marks.bars(ax, names, found, [nan] * len(own), printed, colours)
+        selected = where(rows, figure=figure)
+        names = [
+            row["policy"] + ", double count" * row["double_count"] for row in selected
+        ]
+        colours = [LOOKS[row["policy"]].colour for row in selected]
+        found, printed = numbers(selected, "found"), numbers(selected, "printed")
+        marks.bars(ax, names, found, [nan] * len(selected), printed, colours)
         ax.set_xlabel(label)
     return [Line2D([], [], label="as printed", **marks.hollow())]
 

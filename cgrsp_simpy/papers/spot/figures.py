@@ -129,8 +129,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             color=KINDS[kind][1],
         )
     cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
-    told = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
-    ax.set_yticks(range(len(lanes)), ["market", *told])
+    labels = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
+    ax.set_yticks(range(len(lanes)), ["market", *labels])
     ax.axvline(52, color="0.3", linewidth=1, linestyle=":")
     ax.annotate(
         "deadline",
@@ -158,8 +158,8 @@ def _(rows: list[Row]) -> str:
     cost_pct = {
         row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"
     }
-    told = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
-    return f"Cost, % of on demand only: {told}."
+    costs = ", ".join(f"{name} {value:.0f}" for name, value in cost_pct.items())
+    return f"Cost, % of on demand only: {costs}."
 
 
 @FIGURES.add(
@@ -215,10 +215,10 @@ def _(rows: list[Row]) -> str:
         for row in rows
     }
     parts = [
-        f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {told}"
+        f"deadline {deadline:g} h and overhead {60 * overhead:g} min: {savings}"
         for overhead in OVERHEADS_H
         for deadline in (DEADLINES_H[1], DEADLINES_H[-1])
-        for told in [
+        for savings in [
             ", ".join(
                 f"{name} {saving_pct[deadline, overhead, name]:.0f}"
                 for name in DRAWN[:-1]

@@ -139,8 +139,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         )
     for place, slot in enumerate(slots):
         busy = slot["state"] == "busy"
-        told = _until(slot["minutes"]) if busy else _offer(slot)
-        text = f"{slot['id']}  {slot['kind']}  {told}"
+        status = _until(slot["minutes"]) if busy else _offer(slot)
+        text = f"{slot['id']}  {slot['kind']}  {status}"
         colour = "#e8e8e8" if busy else "#d9f0d3"
         _box(ax, right, place, width, text, colour)
     for place, job in enumerate(jobs):
@@ -174,15 +174,15 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
 @decision.says
 def _(rows: Sequence[Row]) -> str:
     slots = {row["slot"]: row for row in where(rows, what="slot")}
-    told = [
+    dispatches = [
         f"J{row['id']} ({row['state']}) to slot {slot['id']} ({slot['kind']},"
         f" ${slot['price_usd_per_h']}/h)"
         for row in where(rows, what="job")
         for slot in [slots[row["slot"]]]
     ]
     return (
-        f"{', '.join(told)}. On the thesis's days jobs arrive one at a time, so that"
-        " several waiting jobs never meet several idle slots. Here the"
+        f"{', '.join(dispatches)}. On the thesis's days jobs arrive one at a time, so"
+        " that several waiting jobs never meet several idle slots. Here the"
         f" jobs of a surge day (seed {rows[0]['seed']}) arrive three at a time."
     )
 
@@ -349,8 +349,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         (tight,) = (row for row in chosen if row["tight"])
         ax.axvline(tight["deadline_s"], color=MISSED, linestyle="--")
         late = tight["finish_s"] - tight["deadline_s"]
-        told = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
-        ax.set_title(f"{policy}: {told}", loc="left", fontsize="medium")
+        outcome = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
+        ax.set_title(f"{policy}: {outcome}", loc="left", fontsize="medium")
     axes[0].text(
         tight["deadline_s"] + 2,
         1,
@@ -509,12 +509,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             fontsize="small",
         )
     edges = [*numbers(calibrated, "from_h"), 24.0]
-    own: dict[str, Any] = {
+    style: dict[str, Any] = {
         "color": "black",
         "lw": 1.6,
         "label": "calibrated: as in the runs",
     }
-    above.stairs(numbers(calibrated, "value"), edges, baseline=None, **own)
+    above.stairs(numbers(calibrated, "value"), edges, baseline=None, **style)
     snapshots = where(rows, what="snapshots")
     rug: dict[str, Any] = {"color": "black", "linewidth": 4, "solid_capstyle": "butt"}
     for row in snapshots:
@@ -533,7 +533,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     )
     return [
         Patch(color=BANDS[0.5][1], label="bands as printed"),
-        Line2D([], [], **own),
+        Line2D([], [], **style),
         Line2D(
             [],
             [],
@@ -617,10 +617,10 @@ def queues(
     times_s = np.arange(0, 12 * 3600 + 300.0, 300.0)
     found: list[Row] = []
     scenario, seeds = results.market(day("hectic")), results.replications or SEEDS
-    for policy, own in (results.policies or dict(zip(policies, policies))).items():
+    for policy, value in (results.policies or dict(zip(policies, policies))).items():
         lengths = []
         for seed in range(seeds):
-            at_s, jobs = queue_length(simulate(scenario, own, seed))
+            at_s, jobs = queue_length(simulate(scenario, value, seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
             lengths.append(np.where(place >= 0, jobs[place], 0))
         found += [

@@ -377,11 +377,11 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
         ",".join(policies),
         f"left out: Table {table.id} has no choice of them",
     )
-    (first, own), *_ = by.items()
+    (first, cells), *_ = by.items()
     found = [
         each
         for name, policy in policies.items()
-        for each in by.get(name) or _of(own, first, name, policy)
+        for each in by.get(name) or _of(cells, first, name, policy)
     ]
     return replace(table, cells=tuple(found))
 

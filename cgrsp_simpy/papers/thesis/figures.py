@@ -207,9 +207,9 @@ def _part(
         ),
         (row["text"], 0.18, {"fontsize": "x-small"}),
     )
-    for text, share, own in lines:
+    for text, share, font in lines:
         at = (left + width / 2, low + share * height)
-        ax.text(*at, text, ha="center", va="center", **own)  # type: ignore[arg-type]
+        ax.text(*at, text, ha="center", va="center", **font)  # type: ignore[arg-type]
 
 
 _EVERY = ARCHITECTURE | example_figures.FIGURES | table_figures.FIGURES
@@ -266,7 +266,7 @@ def _results(
                 f" {', '.join(others)}"
             )
     named = None if policies is None else check_policies(policies, day("normal"))
-    own = {
+    tables = {
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)
         for id in needs
     }
@@ -278,12 +278,12 @@ def _results(
     )
     changes = dict(scenario or {})
 
-    def put(own: Scenario) -> Any:
-        return subject_of(own).varied(**changes)
+    def put(scenario: Scenario) -> Any:
+        return subject_of(scenario).varied(**changes)
 
     wanted = [
         (cell.measure, table.seeds(seeds))
-        for table in own.values()
+        for table in tables.values()
         for cell in table.cells
     ]
     usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
@@ -295,7 +295,7 @@ def _results(
     return replace(
         reproduce(wanted, seeds, executor, market=put),
         policies=named,
-        tables=own,
+        tables=tables,
         other=f"here {other}, other than in the thesis" if other else "",
     )
 

@@ -1011,7 +1011,9 @@ def judge(claim: Claim, results: Results) -> Entry:
     verdicts, reasons = zip(*(_of_part(part, results) for part in claim.parts))
     order = (CONTRADICTED, DIFFERENT, UNDECIDED, REPRODUCED)
     verdict = min(verdicts, key=order.index)
-    reason = "; ".join(text for text, own in zip(reasons, verdicts) if own == verdict)
+    reason = "; ".join(
+        text for text, judged in zip(reasons, verdicts) if judged == verdict
+    )
     return Entry("thesis", claim.where, claim.sentence, verdict, reason=reason)
 
 

@@ -112,11 +112,11 @@ def benchmark(results: Results) -> list[Row]:
         name = PRINTED_AS.get(policy, policy)
         single = dict(zip(seed.columns, seed.rows.get(name, ())))
         for figure in LABELS:
-            own = {"column": policy, "part": figure}
+            names = {"column": policy, "part": figure}
             [one] = where(types, row="normal", column=name, part=figure)
             [other] = where(hectic, row=name, column=figure)
             alone = {"row": "hectic", "published": float(single.get(figure, "nan"))}
-            found += [{**one, **own}, {**other, **own, **alone}]
+            found += [{**one, **names}, {**other, **names, **alone}]
     return found
 
 
@@ -178,10 +178,17 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     parts = (("(a)", "wait, min", "mean wait (min)"), ("(b)", "miss, %", "missed (%)"))
     for line, (letter, part, label) in zip(axes, parts):
         for ax, kind in zip(line, KINDS):
-            own = where(rows, row=kind, part=part)
-            own.sort(key=lambda row: [*NAMES, row["column"]].index(row["column"]))
+            selected = where(rows, row=kind, part=part)
+            selected.sort(key=lambda row: [*NAMES, row["column"]].index(row["column"]))
             first = ax is line[0]
-            _bars(ax, own, "column", label, f"{letter} " * first + f"{kind} day", first)
+            _bars(
+                ax,
+                selected,
+                "column",
+                label,
+                f"{letter} " * first + f"{kind} day",
+                first,
+            )
     return [marks.published()]
 
 
@@ -261,9 +268,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         _bars(ax, where(rows, kind=kind), "policy", wait, title, ax is axes[0])
     axes = below.subplots(1, 2)
     for ax, letter, column in zip(axes, "bc", ("miss, %", "wait, min")):
-        own = where(rows, kind="month", column=column)
+        selected = where(rows, kind="month", column=column)
         title = f"({letter}) the whole month"
-        _bars(ax, own, "policy", LABELS[column], title, ax is axes[0])
+        _bars(ax, selected, "policy", LABELS[column], title, ax is axes[0])
     return [marks.published()]
 
 

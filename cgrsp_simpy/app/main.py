@@ -77,8 +77,7 @@ def main() -> None:
     """Show a page; report invalid input in one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
     st.html(STYLE)
-    name = st.sidebar.selectbox("Page", list(PAGES), key="page")
-    page, question, task = PAGES[name]
+    page, question, task = PAGES[st.sidebar.selectbox("Page", list(PAGES), key="page")]
     st.title(question, anchor=False)
     st.markdown(f"**Task.** {task}")
     try:

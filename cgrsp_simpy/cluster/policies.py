@@ -425,8 +425,7 @@ def scores_of_queue(view: View) -> Floats:
     room = jobs.gpus[waiting] * (1 + np.array([by_need[need] for need in needs]))
     scores = np.array([-cost, view.now_s - jobs.arrival_s[waiting], -room])
     least = scores.min(axis=1, keepdims=True)
-    greatest = scores.max(axis=1, keepdims=True)
-    spread = greatest - least
+    spread = np.ptp(scores, axis=1, keepdims=True)
     return np.asarray((scores - least) / np.where(spread, spread, 1.0))
 
 

@@ -225,8 +225,7 @@ class View(view.View):
         if job == len(self._gpus):
             row = self._run.hidden[job]
             self._append(row, self._needs_by_job[job] if self._needs_by_job else row[1])
-        waiting = self._by_need.setdefault(self._needs[job], [])
-        insort(waiting, job, key=self._key)
+        insort(self._by_need.setdefault(self._needs[job], []), job, key=self._key)
 
     def _append(self, row: Row, need: Any) -> None:
         self._arrived._add((*row[:2], *row[3:]))  # without its duration

@@ -68,7 +68,7 @@ def erdos_renyi(
     check_number("standard deviation of times", moments[1], least=0)
     work, of_work = np.zeros(nodes), stream(seed, "dag work")
     while (low := np.flatnonzero(work < LEAST_S)).size:
-        work[low] = of_work.normal(*moments, len(low))
+        work[low] = of_work.normal(moments[0], moments[1], len(low))
     label, edges = random_edges(nodes, degree, stream(seed, "dag edges"))
     return Graph(
         work_tflop=work,

@@ -250,8 +250,7 @@ def _dealt(problem: Problem, units: Iterable[int], scheduler: str) -> Plan:
         cost = room.left_s + problem.unit_s[unit]
         if scheduler == "round-robin":
             cost = (every - last - 1) % len(every)
-        allowed = room.allowed(unit)
-        last = int(np.where(allowed, cost, np.inf).argmin())
+        last = int(np.where(room.allowed(unit), cost, np.inf).argmin())
         room.take(unit, last)
     return Plan(room.on[problem.graph.unit], scheduler=scheduler)
 

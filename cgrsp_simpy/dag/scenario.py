@@ -80,8 +80,7 @@ class DagSubject(Subject):
 
     def work_of(self, policies: Sequence[Any]) -> int:
         searches = sum(map(is_search, policies))
-        others = len(policies) - searches
-        return self.work * searches + int(self.model.jobs) * others
+        return self.work * searches + int(self.model.jobs) * (len(policies) - searches)
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
         """Whether the seed affects the graph, the use by others or a scheduler."""

@@ -346,8 +346,7 @@ def ends(
             left[last] = works[last]
         if at_service:
             left[job] = next(order)
-        gaps = (at - now for at in arrivals if preempt and at > now)
-        span = min([left[job], *gaps])
+        span = min([left[job], *(at - now for at in arrivals if preempt and at > now)])
         times[job] = now = now + span
         left[job] -= span
         if not left[job]:
@@ -387,7 +386,12 @@ def claim(
     require(bool(said), "claim", sentence, "given together with above, below or equal")
     low, high = (found.low, found.high) if isinstance(found, Mean) else (found, found)
     whole = isinstance(found, bool)  # yes or no, without a number to show
-    line = sentence if whole else f"{sentence} ({_shown(found)}: {', '.join(said)})"
+    shown = (
+        f"{found.mean:.3g} ± {found.half_width:.2g}"
+        if isinstance(found, Mean)
+        else f"{found:.4g}"
+    )
+    line = sentence if whole else f"{sentence} ({shown}: {', '.join(said)})"
     if not (
         (above is None or low > above)
         and (below is None or high < below)
@@ -395,11 +399,3 @@ def claim(
     ):
         raise ClaimError(f"false: {line}")
     return f"checked: {line}"
-
-
-def _shown(found: Mean | float) -> str:
-    return (
-        f"{found.mean:.3g} ± {found.half_width:.2g}"
-        if isinstance(found, Mean)
-        else f"{found:.4g}"
-    )

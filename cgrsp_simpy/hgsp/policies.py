@@ -246,13 +246,6 @@ With moves and no seconds, a search is reproducible.
 """
 
 
-def _search(
-    instance: Instance, seed: int, moves: int | None, seconds: float | None
-) -> Solution:
-    budget_s = seconds if moves or seconds else SEARCH_S
-    return Solution(*search(instance, seed, moves=moves, time_budget_s=budget_s))
-
-
 def _by_rule(priority: Priority) -> Scheduler:
     return lambda instance, *_: Solution(dispatch(instance, priority))
 
@@ -277,7 +270,14 @@ SCHEDULERS: dict[str, Scheduler] = {
         greedy_assignment(instance, range(instance.tasks))
     ),
     **{name: _offered(name) for name in offered("hgsp")},
-    "search": _search,
+    "search": lambda instance, seed, moves, seconds: Solution(
+        *search(
+            instance,
+            seed,
+            moves=moves,
+            time_budget_s=seconds if moves or seconds else SEARCH_S,
+        )
+    ),
     **{name: _by_rule(priority) for name, priority in RULES.items()},
     "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),
 }

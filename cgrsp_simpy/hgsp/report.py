@@ -137,6 +137,5 @@ def plan_of(run: Run) -> Schedule:
         return replace(plan.solution.schedule, policy=plan.planner.name)
     if run.scenario.is_certain:
         return schedule_of(run)
-    certain = type(run.scenario)(plan.instance)
-    subject = run.scenario.subject(certain)
+    subject = run.scenario.subject(type(run.scenario)(plan.instance))
     return schedule_of(subject.run(plan.planner.scheduler, run.seed))

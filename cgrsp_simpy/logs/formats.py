@@ -300,14 +300,6 @@ CSV = Format(
 # ---- gentd26: Alibaba's image-generation requests (cluster-trace-v2026-GenAI) ----
 
 
-def _unsuccessful(status: str) -> str | None:
-    return (
-        None
-        if status == "SUCCEED"
-        else f"predict_status {' '.join(status.split())[:50]}"
-    )
-
-
 GENTD26 = Format(
     "gentd26",
     "image-generation requests of Alibaba's cluster-trace-v2026-GenAI; those that"
@@ -316,7 +308,14 @@ GENTD26 = Format(
         Field("submit_s", ("gmt_create",), TIME),
         Field("service_s", ("exec_time_seconds",)),
     ),
-    skip=("predict_status", _unsuccessful),
+    skip=(
+        "predict_status",
+        lambda status: (
+            None
+            if status == "SUCCEED"
+            else f"predict_status {' '.join(status.split())[:50]}"
+        ),
+    ),
 )
 
 # ---- azure: LLM requests (Azure LLM inference trace of 2023) ----

@@ -479,8 +479,8 @@ def test_what_was_received_counts_half_after_each_half_life(half_life_s):
     simulate(jobs, ONE_NODE, look)
     at_s = np.linspace(0, 24, 240_001)
     held = 2.0 * (at_s < 16) + (at_s >= 20)
-    [told] = [received[5] for now_s, received in seen if now_s == 24]
-    assert told == pytest.approx(
+    [of_view] = [received[5] for now_s, received in seen if now_s == 24]
+    assert of_view == pytest.approx(
         np.trapezoid(held * 0.5 ** ((24 - at_s) / half_life_s), at_s), 1e-3
     )
 

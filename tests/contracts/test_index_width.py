@@ -50,6 +50,9 @@ class OneRuns:
 
 CASES = {
     "plans on GPUs": plans,
+    "memory of a graph": lambda: Graph([4, 2], [1, 2], [(0, 1)], [0]).in_use_mb(
+        np.zeros(2, np.int64), np.arange(2, dtype=np.int64)
+    ),
     "more jobs": lambda: grown(log(), 1.5, 0).submit_s,
     "bills of a year": lambda: (
         _Year(log(), 86_400.0, 4, [Size("one", 1, 4.0, 1.0)], 0).number

@@ -107,19 +107,3 @@ def test_neighbours_and_their_data_are_in_one_order():
     assert [after.tolist() for after in one.successors] == [[2], [2], []]
     assert [one.data_gb[edges].tolist() for edges in one.edges_in] == [[], [], [5, 7]]
     assert one.units == 2 and one.unit.tolist() == [1, 0, 1]
-
-
-def test_indexes_have_the_platforms_width(monkeypatch):
-    """A browser's Python has 32 bits; NumPy counts no wider integers there."""
-    bincount, counted = np.bincount, set()
-
-    def recorded(values, *rest, **more):
-        counted.add(values.dtype)
-        return bincount(values, *rest, **more)
-
-    monkeypatch.setattr(np, "intp", np.int32)
-    monkeypatch.setattr(np, "bincount", recorded)
-    chain = graph()
-    assert chain.lasting_mb.shape == (2, 3)
-    chain.in_use_mb(np.zeros(3, np.int64), chain.order)
-    assert counted == {np.dtype(np.int32)}

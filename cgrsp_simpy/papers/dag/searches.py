@@ -495,8 +495,9 @@ def _learns(search: Callable[..., Solution]) -> Callable[..., Solution]:
     plain = signature(search)
     *named, _ = plain.parameters.values()
     more = [field.replace(kind=Parameter.KEYWORD_ONLY) for field in FIELDS]
-    extended = plain.replace(parameters=[*named, *more])
-    search.__signature__ = extended  # type: ignore[attr-defined]
+    search.__signature__ = plain.replace(  # type: ignore[attr-defined]
+        parameters=[*named, *more]
+    )
     return search
 
 

@@ -246,8 +246,7 @@ def _results(
         require(
             not given, "runs_from", runs_from, f"omitted if {', '.join(given)} is given"
         )
-        tables, replications = known_directory(runs_from, IDS)
-        return run_tables(tables, replications, executor, runs_from)[0]
+        return run_tables(*known_directory(runs_from, IDS), executor, runs_from)[0]
     if not given:
         return run_tables(list(needs), None, executor)[0]
     for id in drawn:

@@ -25,6 +25,7 @@ from cgrsp_simpy.app.parts import (
     wanted,
 )
 from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.table import page as page_of
 from cgrsp_simpy.base.table import short_text
 from cgrsp_simpy.cluster.cluster import Cluster
@@ -274,9 +275,9 @@ def _read(log: Any, format: str | None, slots: int) -> Scenario:
     if log is None:
         return trace(SAMPLE, slots=slots)
     with TemporaryDirectory() as folder:
-        path = Path(folder) / (Path(log.name).name or "log")
-        path.write_bytes(log.getvalue())
+        path = Path(folder) / (Path(log.name).name.strip(".") or "log")
         try:
+            write_whole(path, log.getvalue())
             return trace(path, format, slots=slots)
         except InputError as error:
             raise InputError(str(error).replace(f"{folder}/", "")) from None

@@ -39,8 +39,11 @@ def shown(value: object) -> str:
     except Exception:
         # Python writes no whole number of more than 4,300 digits, and no list that is
         # nested deeply; the __repr__ of a user's class may fail
-        kind = f"a {type(value).__name__}"
-        text = "a number with thousands of digits" if isinstance(value, int) else kind
+        text = (
+            "a number with thousands of digits"
+            if isinstance(value, int)
+            else f"a {type(value).__name__}"
+        )
     return (
         text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
     )

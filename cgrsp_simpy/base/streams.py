@@ -36,8 +36,14 @@ def stream(seed: int, name: str, *numbers: int) -> Generator:
     """
     check_whole("seed", seed, least=0)
     # the name of a student may contain half of a pair in UTF-16
-    key = zlib.crc32(name.encode(errors="surrogatepass"))
-    return Generator(PCG64(SeedSequence(seed, spawn_key=(key, *numbers))))
+    return Generator(
+        PCG64(
+            SeedSequence(
+                seed,
+                spawn_key=(zlib.crc32(name.encode(errors="surrogatepass")), *numbers),
+            )
+        )
+    )
 
 
 def uniforms(generator: Generator) -> Iterator[float]:

@@ -442,8 +442,11 @@ def _reader_left() -> int:
 
 def _interrupted(what: str, end: KeyboardInterrupt) -> int:
     number = getattr(end, "number", signal.SIGINT)
-    by = f"ended by {signal.Signals(number).name}"
-    how = "interrupted" if number == signal.SIGINT else by
+    how = (
+        "interrupted"
+        if number == signal.SIGINT
+        else f"ended by {signal.Signals(number).name}"
+    )
     return _failed(f"{what}: {how}", 128 + number)
 
 

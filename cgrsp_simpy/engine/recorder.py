@@ -288,7 +288,7 @@ class EventRecorder(simpy.Environment):
         if resource not in self._resources:
             if label := getattr(resource, "label", ""):  # of a cg.Model
                 name = f"{label} {resource.index}"
-            name = getattr(resource, "name", name) or type(resource).__name__
+            name = str(getattr(resource, "name", name) or type(resource).__name__)
             self._numbers[f"resource {name}"] += 1
             same = self._numbers[f"resource {name}"]
             self._resources[resource] = name if same == 1 else f"{name} #{same}"

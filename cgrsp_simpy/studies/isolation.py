@@ -109,8 +109,7 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
 
 def _check_copyable(what: str, name: str, value: Any) -> None:
     try:
-        pickler = ByValue()
-        pickler.loads(pickler.dumps(value))
+        (pickler := ByValue()).loads(pickler.dumps(value))
     except Exception as error:
         raise InputError(
             f"{what} {name!r} cannot be copied for each run: {error_text(error)};"

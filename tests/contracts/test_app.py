@@ -264,6 +264,9 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         ("jobs.swf", bytes(range(256)), "jobs.swf: "),
         ("jobs.json", b"{", "jobs.json: "),
         ("jobs.csv.gz", b"no gzip", "jobs.csv.gz: "),
+        # names that no file can have
+        ("..", b"", "log: "),
+        ("x" * 300, b"", f"{'x' * 300}: File name too long"),
         # a name is no Markdown
         ("$x$ *b* [c](d) \u202e.csv", b"", r"\$x\$ \*b\* \[c\](d) \\u202e.csv: "),
     ],

@@ -278,6 +278,22 @@ def test_a_process_that_delegates_is_shown_at_both_lines():
     assert second[1] == timeouts.__code__.co_firstlineno + 1
 
 
+@pytest.mark.parametrize("name", [5, ["desk"], {"desk": 1}, object])
+def test_a_resource_may_have_a_name_of_any_type(name, tmp_path):
+    env = cg.EventRecorder()
+    desk = simpy.Resource(env)
+    desk.name = name
+
+    def user():
+        with desk.request() as turn:
+            yield turn
+
+    env.process(user())
+    env.run()
+    assert env.steps[-1].resources[0].name == str(name)
+    env.to_html(tmp_path / "page.html")
+
+
 def test_interrupts_conditions_and_ends_are_named():
     env = cg.EventRecorder()
     desk, done = simpy.PreemptiveResource(env, 1), env.event()

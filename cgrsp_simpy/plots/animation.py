@@ -187,7 +187,7 @@ class _Scene:
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
         top.set(
-            xlim=(0, end_s / self._unit[0]),
+            xlim=(0, end_s / self._unit[0] or 1),
             ylim=(0, max(2.0, top.get_ylim()[1], 1.05 * float(self._waiting.max()))),
             xlabel=f"time ({self._unit[1]})",
             ylabel="waiting jobs",

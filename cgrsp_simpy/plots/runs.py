@@ -312,7 +312,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
             [*values, *values[-1:]],
             **merged(usual, style, Line2D),
         )
-    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, end))
+    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, end or 1))
     if not observed:
         ax.set_ylim(bottom=0)
         whole_numbers(ax.yaxis)
@@ -338,20 +338,19 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
             for n in range(len(warm_up.means))
         ]
     )
-    times = warm_up.times
     mean_label = f"mean of {warm_up.seeds} runs"
     for values, usual in (
         (warm_up.means, {"color": "0.75", "label": mean_label}),
         (means, {"color": looks(["mean"])[0].colour, "label": "moving average"}),
     ):
-        ax.plot(times, values, **merged(usual, style, Line2D))
+        ax.plot(warm_up.times, values, **merged(usual, style, Line2D))
     ax.axvline(
         warm_up.time,
         color="0.2",
         linestyle="--",
         label=f"suggested warm-up: {warm_up.time:g}",
     )
-    ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, times[-1]))
+    ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, warm_up.times[-1]))
     legend_above(ax, ax.get_lines())
     return ax
 

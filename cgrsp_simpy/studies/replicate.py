@@ -383,18 +383,13 @@ def _work(blocks: Sequence[Block]) -> int:
     )
 
 
-def _seconds(block: Block) -> float:
-    """Estimate the computing time of one policy of a block, seconds."""
-    subject = subject_of(block.scenario)
-    return RUN_S + subject.work / subject.pace_per_s
-
-
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     """Group blocks into tasks of at least about TASK_S; long runs are separate."""
     task: list[Block] = []
     task_s = 0.0
     for block in blocks:
-        run_s = _seconds(block)
+        subject = subject_of(block.scenario)
+        run_s = RUN_S + subject.work / subject.pace_per_s  # an estimate
         if run_s > TASK_S:
             yield from (
                 [block._replace(policies=(policy,))] for policy in block.policies

@@ -102,24 +102,6 @@ def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     assert found.low <= formula_s <= found.high
 
 
-@pytest.mark.slow
-def test_emergencies_are_the_preemptive_queue_of_two_classes():
-    """M/M/1, preemptive resume: responses s / (1 - rho1), s / ((1 - rho1)(1 - rho))."""
-    runs = [
-        cg.simulate(ward(20_000), "emergencies-first", seed).by("urgent")
-        for seed in range(8)
-    ]
-    loads = 0.3 * 30 / 50, 30 / 50
-    formula_s = {
-        True: 30 / (1 - loads[0]),
-        False: 30 / ((1 - loads[0]) * (1 - loads[1])),
-    }
-    for place, urgent in enumerate((False, True)):
-        found = cg.statistics.mean([rows[place]["response_s"] for rows in runs])
-        assert runs[0][place]["urgent"] == urgent
-        assert found.low <= formula_s[urgent] <= found.high
-
-
 @dataclass(frozen=True)
 class Waiting(cg.Model):
     """Jobs of 10 s on one slot."""

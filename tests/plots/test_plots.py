@@ -605,23 +605,6 @@ print("matplotlib.pyplot" in sys.modules)
     assert (tmp_path / "gantt.png").stat().st_size > 5000
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_a_picture_is_the_same_to_the_byte_when_it_is_drawn_again(suffix, tmp_path):
-    path, contents = tmp_path / f"a.{suffix}", set()
-    metadata = {"Date": None} if suffix == "svg" else None
-    for _ in range(2):
-        with plots.styled("print"):
-            figure = plots.sweep_lines(sweep_of(TEN), "miss_pct").figure
-            figure.savefig(path, dpi=60, metadata=metadata)
-        contents.add(path.read_bytes())
-    if suffix == "png":  # labels that have been placed do not move the layout
-        with plots.styled("print"):
-            figure.savefig(path, dpi=60)
-        contents.add(path.read_bytes())
-    assert len(contents) == 1
-
-
 test_wrong_arguments_are_told = refusals(
     (
         lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),

@@ -275,8 +275,8 @@ def daily(
         "at least one run, each with a different policy",
     )
     first = next(iter(rows.values()))
-    for own in rows.values():
-        same = [(row["day"], row["seed"]) for row in own] == [
+    for days in rows.values():
+        same = [(row["day"], row["seed"]) for row in days] == [
             (row["day"], row["seed"]) for row in first
         ]
         require(same, "months", [run.seed for run in runs], "runs of one seed")
@@ -300,8 +300,8 @@ def draw_days(
     handles = _shade(ax, kinds)
     ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
     series = {
-        policy: ([row.get(metric, np.nan) for row in own], [np.nan] * len(kinds))
-        for policy, own in rows.items()
+        policy: ([row.get(metric, np.nan) for row in days], [np.nan] * len(kinds))
+        for policy, days in rows.items()
     }
     lines(ax, list(kinds), series, **style)
     label = axis(metric, SimpleNamespace(metrics=metrics))

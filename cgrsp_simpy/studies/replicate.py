@@ -302,8 +302,8 @@ def replicate(
         isolated(scenario, policy)
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
-    own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
-    tasks = list(_tasks([b._replace(engine=own, keep=keep) for b in blocks]))
+    engine_used = engine_for(engine, wanted, _work(blocks) // max(1, workers))
+    tasks = list(_tasks([b._replace(engine=engine_used, keep=keep) for b in blocks]))
     shapes = [[len(block.policies) for block in task] for task in tasks]
     done = carried_out(
         _carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store
@@ -344,12 +344,12 @@ def carried_out(
                 done[number] = outcomes
                 bar.update(jobs[number])
         except WorkerError as error:
-            told = (
+            saved = (
                 f"; {len(done)} of {len(tasks)} tasks are saved in {store.path}"
                 if store
                 else ""
             )
-            raise WorkerError(f"{error}{told}") from error
+            raise WorkerError(f"{error}{saved}") from error
     return [done[number] for number in range(len(tasks))]
 
 

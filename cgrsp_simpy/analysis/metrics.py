@@ -16,12 +16,6 @@ def queue_length(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def in_system(run: Timed | Timeline) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number in system as a step function: times in seconds, and numbers."""
-    visits = timeline_of(run).visits
-    return counted(visits["ready_s"], visits["end_s"])
-
-
 def time_average(times_s: np.ndarray, values: np.ndarray, end_s: float) -> float:
     """Return the average of a step function, initially 0, from 0 to end_s."""
     return float(np.sum(values * np.diff(np.append(times_s, end_s))) / end_s)
@@ -33,6 +27,6 @@ def littles_law(run: Timed | Timeline) -> tuple[float, float]:
     # thesis Eq. 3.8
     end_s = float(visits["end_s"].max())
     response_s = visits["end_s"] - visits["ready_s"]
-    return time_average(*in_system(run), end_s), len(visits) / end_s * float(
-        response_s.mean()
-    )
+    in_system = counted(visits["ready_s"], visits["end_s"])
+    rate_per_s = len(visits) / end_s
+    return time_average(*in_system, end_s), rate_per_s * float(response_s.mean())

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.checks import numbers, require
 from cgrsp_simpy.base.parameters import (
     Count,
     NotNegative,
@@ -26,6 +26,7 @@ from cgrsp_simpy.base.parameters import (
     Shares,
     Whole,
     checked,
+    limits,
 )
 
 __all__ = [
@@ -49,6 +50,8 @@ __all__ = [
 
 
 Servers = int | npt.ArrayLike
+MOST_IN_A_QUEUE = 10_000_000  # a recursion takes one step per server
+Batch = Annotated[int, limits("a whole number from 1 to 1,000,000", ge=1, le=10**6)]
 
 
 @checked
@@ -287,27 +290,31 @@ def mg1_priority(
 
 
 @checked
-def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Count) -> float:
+def batch_service(arrival_rate: Positive, cycle_s: Positive, batch: Batch) -> float:
     """Mean wait if up to `batch` customers are served at the end of every cycle.
 
-    With A(k) Poisson of mean k lambda C, the mean number that a batch leaves behind is
-    Q = sum over k >= 1 of E max(0, A(k) - k b) / k, and W = Q / lambda + C / 2.
-    arrival_rate: lambda of a Poisson process. cycle_s: C. batch: b. Source: Bailey
-    (1954), Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956),
+    With m = lambda C, and z_1, ..., z_(b-1) the other roots of z^b = e^(m (z - 1)) in
+    the unit circle, the mean number that a batch leaves behind is Q = m / (2 (b - m)) -
+    (b - 1 + m) / 2 + sum of 1 / (1 - z_k), and W = Q / lambda + C / 2. If m < b / 2, Q
+    = sum over k >= 1 of E max(0, A(k) - k b) / k, with A(k) Poisson of mean k m, loses
+    no digits. arrival_rate: lambda of a Poisson process. cycle_s: C. batch: b. Source:
+    Bailey (1954), Journal of the Royal Statistical Society B 16, 80-87; Spitzer (1956),
     Transactions of the American Mathematical Society 82, 323-339.
     """
     mean = arrival_rate * cycle_s
-    if mean >= batch:
+    ratio = mean / batch
+    if ratio >= 1:
         return math.inf
-    left, start, size = 0.0, 1, 1000
-    while True:
-        k = np.arange(start, start + size)
-        over = k * mean * scipy.special.pdtrc(k * batch - 1, k * mean)
-        terms = (over - k * batch * scipy.special.pdtrc(k * batch, k * mean)) / k
-        left += math.fsum(terms)
-        if terms[-1] <= 1e-12 * left:
-            return left / arrival_rate + cycle_s / 2
-        start += size
+    if ratio < 0.5:  # the terms fall by e^-0.19 or faster
+        k = np.arange(1, 300)
+        tails = scipy.special.pdtrc([k * batch - 1, k * batch], k * mean)
+        left = math.fsum(mean * tails[0] - batch * tails[1])
+    else:
+        turns = np.exp(2j * np.pi * np.arange(1, batch) / batch)
+        roots = -scipy.special.lambertw(-ratio * math.exp(-ratio) * turns) / ratio
+        left = mean / (2 * (batch - mean)) - (batch - 1 + mean) / 2
+        left += float(np.sum(1 / (1 - roots)).real)
+    return left / arrival_rate + cycle_s / 2
 
 
 @checked
@@ -344,9 +351,10 @@ def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> 
     Section 4.4.
     """
     load = np.asarray(arrival_rate * mean_s, np.float64)
-    times = np.asarray(times_s, np.float64)
+    allowed = "finite numbers >= 0"
+    times = numbers("times_s", times_s, float, allowed)
     good = bool(np.all(np.isfinite(times) & (times >= 0)))
-    require(good, "times_s", times_s, "finite numbers >= 0")
+    require(good, "times_s", times_s, allowed)
     return _where_stable(load, times / _spare(load))
 
 
@@ -361,16 +369,16 @@ def _where_stable(load: Floats, values: Floats) -> Floats:
 
 def _columns(**columns: npt.ArrayLike) -> list[Floats]:
     """Return columns as arrays; InputError unless of equal length and numbers >= 0."""
+    allowed = f"numbers >= 0, as many as {next(iter(columns))} has"
     arrays = [
-        np.atleast_1d(np.asarray(column, np.float64)) for column in columns.values()
+        np.atleast_1d(numbers(name, column, float, allowed))
+        for name, column in columns.items()
     ]
     for (name, column), array in zip(columns.items(), arrays):
         good = array.shape == arrays[0].shape and bool(
             np.all(np.isfinite(array) & (array >= 0))
         )
-        require(
-            good, name, column, f"numbers >= 0, as many as {next(iter(columns))} has"
-        )
+        require(good, name, column, allowed)
     return arrays
 
 
@@ -396,12 +404,10 @@ def _rates(
 
 def _servers(servers: Any, least: int = 1) -> Ints:
     """Return numbers of servers as an array of whole numbers."""
-    numbers = np.asarray(servers)
-    whole = numbers.dtype.kind in "iu" or bool(np.all(numbers == np.floor(numbers)))
-    require(
-        whole and bool(np.all(numbers >= least)),
-        "servers",
-        servers,
-        f"whole numbers >= {least}",
+    allowed = f"whole numbers from {least} to {MOST_IN_A_QUEUE:,}"
+    counts = numbers("servers", servers, float, allowed)
+    valid = (
+        (counts >= least) & (counts <= MOST_IN_A_QUEUE) & (counts == np.floor(counts))
     )
-    return numbers.astype(np.int64)
+    require(bool(np.all(valid)), "servers", servers, allowed)
+    return counts.astype(np.int64)

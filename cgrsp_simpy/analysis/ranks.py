@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import require
+from cgrsp_simpy.base.checks import numbers, refuse, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +34,18 @@ class Ranks:
 def rank_test(values: npt.ArrayLike) -> Ranks:
     """Compare treatments on the same blocks; values: shape (blocks, treatments).
 
-    Raises InputError for fewer than 2 blocks or 3 treatments.
+    Raises InputError for fewer than 2 blocks or 3 treatments, and for NaN.
     """
-    table = np.asarray(values, dtype=np.float64)
+    table = numbers("values", values, float, "numbers, as many in every row")
     require(
         table.ndim == 2 and table.shape[0] >= 2 and table.shape[1] >= 3,
         "shape of values",
         table.shape,
         "(2 or more, 3 or more)",
+    )
+    refuse(
+        np.isnan(table),
+        lambda block, treatment: f"values[{block}, {treatment}] must not be NaN",
     )
     blocks, treatments = table.shape
     mean = stats.rankdata(table, axis=1).mean(axis=0)

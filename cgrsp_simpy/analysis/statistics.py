@@ -121,13 +121,13 @@ def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
     """Mean of each cluster of values, such as runs that begin on the same recorded day.
 
     clusters: cluster number of each value. Returns means in the order of the cluster
-    numbers; NaN for a cluster without a value.
+    numbers; NaN for a cluster without a value. Raises InputError for unequal lengths.
     """
-    x, owners = _array(values), sorted(set(clusters))
-    return [
-        mean([value for value, owner in zip(x, clusters) if owner == own]).mean
-        for own in owners
-    ]
+    x, numbers = _array(values), np.asarray(clusters)
+    require(
+        len(numbers) == len(x), "clusters", clusters, f"{len(x)} numbers, one per value"
+    )
+    return [mean(x[numbers == number]).mean for number in np.unique(numbers)]
 
 
 @checked

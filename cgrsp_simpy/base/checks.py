@@ -187,21 +187,21 @@ def check_entries(
     )
 
 
-def refuse(wrong: npt.ArrayLike, told: Callable[..., str]) -> None:
-    """Raise InputError for the first wrong entry; told: its message by its indices."""
+def refuse(wrong: npt.ArrayLike, message: Callable[..., str]) -> None:
+    """Raise InputError for the first wrong entry; message: function of its indices."""
     for place in np.argwhere(wrong)[:1].tolist():
-        raise InputError(told(*place))
+        raise InputError(message(*place))
 
 
 T = TypeVar("T")
 
 
-def read_as(read: Callable[[str], T], text: str, told: str) -> T:
-    """Return `read(text)`; if that fails, raise InputError with the message `told`."""
+def read_as(read: Callable[[str], T], text: str, message: str) -> T:
+    """Return `read(text)`; if that fails, raise InputError with the message."""
     try:
         return read(text)
     except (KeyError, ValueError):
-        raise InputError(told) from None
+        raise InputError(message) from None
 
 
 def tried(read: Callable[[str], T], text: str) -> T | None:
@@ -211,12 +211,12 @@ def tried(read: Callable[[str], T], text: str) -> T | None:
     return None
 
 
-def needed(module: str, told: str) -> Any:
-    """Import a module of an optional package; InputError with `told` if missing."""
+def needed(module: str, message: str) -> Any:
+    """Import a module of an optional package; InputError with a message if missing."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise InputError(told) from error
+        raise InputError(message) from error
 
 
 def check_one_of(what: str, name: object, allowed: Iterable[str]) -> None:

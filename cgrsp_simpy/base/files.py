@@ -329,9 +329,9 @@ class Zones:
         (before, had), (line, has) = sorted(
             (line, has) for has, line in self.first.items()
         )
-        told = {True: "with a zone", False: "without a zone"}
+        form = {True: "with a zone", False: "without a zone"}
         raise InputError(
-            f"line {line}: a time {told[has]}, where line {before} has one {told[had]}:"
+            f"line {line}: a time {form[has]}, where line {before} has one {form[had]}:"
             " all times of a file must have one, or none"
         )
 

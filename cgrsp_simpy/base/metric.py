@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import reduce
@@ -40,28 +40,19 @@ def users_part(model: Any) -> object | None:
     """Return a model's first part that is a function or a user's object, or None."""
     if type(model) in PLAIN:
         return None
-    if type(model) is tuple:
-        if all(map(_is_plain, {type(each) for each in model})):
-            return None
-        return next(
-            (found for each in model if (found := users_part(each)) is not None), None
-        )
-    if (
-        isinstance(model, FunctionType)
-        or type(model).__module__.partition(".")[0] not in KNOWN
-    ):
+    in_package = type(model).__module__.partition(".")[0] in KNOWN
+    if isinstance(model, FunctionType) or not in_package:
         return model  # type: ignore[no-any-return]
-    inner = (
-        [getattr(model, item.name) for item in fields(model)]
-        if is_dataclass(model)
-        else []
-    )
-    return next(
-        (found for each in inner if (found := users_part(each)) is not None), None
-    )
+    parts: Sequence[Any] = ()
+    if type(model) is tuple and not all(map(_is_plain, {*map(type, model)})):
+        parts = model
+    elif is_dataclass(model):
+        parts = [getattr(model, item.name) for item in fields(model)]
+    of_user = (users_part(part) for part in parts)
+    return next((part for part in of_user if part is not None), None)
 
 
 def _is_plain(kind: type) -> bool:
     """Return whether a type is one of plain values or an enumeration of the package."""
-    own = issubclass(kind, Enum) and kind.__module__.partition(".")[0] in KNOWN
-    return own or kind in PLAIN
+    in_package = kind.__module__.partition(".")[0] in KNOWN
+    return kind in PLAIN or (issubclass(kind, Enum) and in_package)

@@ -56,7 +56,8 @@ class Draw:
     """Random-number streams of a run.
 
     `draw("gaps")` and `draw("health", 3)` return Generators by name, always the same
-    one. prefix: added to the names.
+    one. prefix: added to the names. Raises InputError for a number that is not whole or
+    is negative.
     """
 
     def __init__(self, seed: int, prefix: str = "") -> None:
@@ -66,5 +67,6 @@ class Draw:
     def __call__(self, name: str, number: int = 0) -> Generator:
         key = name, number
         if key not in self._streams:
+            check_whole(f"number of the stream {name!r}", number, least=0)
             self._streams[key] = stream(self.seed, f"{self.prefix}{name}", number)
         return self._streams[key]

@@ -19,7 +19,7 @@ CLAIM = np.dtype(
         ("job", "i8"),
         ("resource", "i4"),
         ("amount", "f8"),
-        ("phase", "U12"),
+        ("phase", "U40"),
         ("from_s", "f8"),
         ("to_s", "f8"),
     ]

@@ -141,8 +141,7 @@ def _schedule(env: simpy.Environment, time: float, action: Any) -> None:
         for monitor in monitors(env).values():
             action(monitor)
 
-    timeout = env.timeout(time - env.now)
-    timeout.callbacks.append(act)
+    env.timeout(time - env.now).callbacks.append(act)
 
 
 def schedule(

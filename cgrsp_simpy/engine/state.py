@@ -162,19 +162,10 @@ class State:
     # ---- JSON ----
 
     @classmethod
-    def from_json(cls, path: str | Path) -> Self:
-        """Read a state from a JSON file that conforms to data/state.schema.json or
-        data/cluster_state.schema.json.
-
-        Raises InputError with the file's name for any other file.
-        """
-        table = table_of(path)
-        with faults_of(path):
-            return cls.from_table(table)
-
-    @classmethod
     def from_table(cls, table: Any) -> Self:
-        """Create the state that a table, such as one from JSON, describes."""
+        """Create the state that a table describes, such as one from a JSON file that
+        conforms to data/state.schema.json or data/cluster_state.schema.json.
+        """
         table = {**mapping("the file", table)}
         for name in ("waiting", "running"):
             rows, most = table.get(name), f"at most {MOST_JOBS:,}"

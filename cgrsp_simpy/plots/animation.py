@@ -187,7 +187,7 @@ class _Scene:
         (self._line,) = top.plot([], [], drawstyle="steps-post", color=colour)
         (self._now,) = top.plot([], [], "o", color=colour)
         top.set(
-            xlim=(0, end_s / self._unit[0]),
+            xlim=(0, end_s / self._unit[0] or 1),
             ylim=(0, max(2.0, top.get_ylim()[1], 1.05 * float(self._waiting.max()))),
             xlabel=f"time ({self._unit[1]})",
             ylabel="waiting jobs",
@@ -267,13 +267,16 @@ class _Boxes:
     def _text(self, ax: Axes, place: int, name: str) -> tuple[Text, Text]:
         """Return texts for a resource's jobs and its name, if boxes are few."""
         left, bottom = self._corners[place]
-        own: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
+        centred: dict[str, Any] = {"x": left + SIDE / 2, "ha": "center", "va": "center"}
         held = ax.text(
-            y=bottom + 0.53, s="", fontsize="medium" if self._few else "xx-small", **own
+            y=bottom + 0.53,
+            s="",
+            fontsize="medium" if self._few else "xx-small",
+            **centred,
         )
         told = name.removeprefix(str(place)).strip() or name
         return held, ax.text(
-            y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **own
+            y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **centred
         )
 
     def _outlines(

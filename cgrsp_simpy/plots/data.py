@@ -139,12 +139,5 @@ def check_published(
     published: Mapping[str, Any] | None, policies: Iterable[str]
 ) -> None:
     """Raise InputError for a published policy that the study does not have."""
-    published = {} if published is None else published
-    require(
-        isinstance(published, Mapping),
-        "published",
-        published,
-        "a mapping from policy to its published value",
-    )
-    for policy in published:
+    for policy in published or ():
         check_one_of("published policy", policy, policies)

@@ -446,11 +446,11 @@ def _check_tex(canvas: Canvas) -> None:
 def picture(canvas: Any, ending: str) -> bytes:
     """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
-    own: dict[str, Any] = (
+    options: dict[str, Any] = (
         {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
     )
     try:
-        canvas.savefig(place, format=ending, dpi=DPI, **own)
+        canvas.savefig(place, format=ending, dpi=DPI, **options)
     except Exception as error:
         told = re.search(
             r"(?:Error measuring .*%{\\%}(.*)}\n)?(?s:.*?)! (.*)", str(error)

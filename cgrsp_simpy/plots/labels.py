@@ -123,8 +123,8 @@ def label(
     leader, place: keywords of the line and of the name, as in `annotate`.
     """
     joined = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0, "color": colour, **leader}
-    own: dict[str, Any] = {"va": "center", "color": ink(colour), "fontsize": "small"}
-    made = ax.annotate(name, at, arrowprops=joined, **own, **place)
+    usual: dict[str, Any] = {"va": "center", "color": ink(colour), "fontsize": "small"}
+    made = ax.annotate(name, at, arrowprops=joined, **usual, **place)
     made.set_in_layout(False)
     return made
 

@@ -90,12 +90,12 @@ def _stretches(
     ]
     edges = np.searchsorted(begun["resource"], np.arange(len(sizes) + 1)).tolist()
     for size, first, last in zip(sizes.tolist(), edges, edges[1:]):
-        own = begun[first:last]
-        if (own["amount"] < size).any():
+        begun_here = begun[first:last]
+        if (begun_here["amount"] < size).any():
             stretches[first:last] = _swept(
-                own["from_s"].tolist(),
+                begun_here["from_s"].tolist(),
                 end_s[first:last].tolist(),
-                own["amount"].tolist(),
+                begun_here["amount"].tolist(),
                 size,
             )
     return stretches

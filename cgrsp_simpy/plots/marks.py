@@ -87,11 +87,11 @@ def bars(
     lane = 0.42 if len(known) else 1.0
     rows = np.arange(len(names))
     ours, below = (rows - lane / 2, rows + lane / 2) if len(known) else (rows, rows)
-    own = {
+    usual = {
         "height": 0.32 if len(known) else 0.7,
         "color": colours or [look.colour for look in looks(names)],
     }
-    drawn = list(ax.barh(ours, np.nan_to_num(values), **merged(own, style, Patch)))
+    drawn = list(ax.barh(ours, np.nan_to_num(values), **merged(usual, style, Patch)))
     intervals(ax, values, ours, x_half=half_widths)
     on_dark_bars(ax, drawn, half_widths)
     ends = np.fmax(np.fmax(values, values + half_widths), 0.0)
@@ -207,8 +207,8 @@ def lines(
     drawn, ends, colours = [], {}, []
     for (name, (values, half_widths)), look in zip(series.items(), styles):
         values = np.asarray(values, float)
-        own = {**dots(look), "linestyle": look.line, "label": name}
-        drawn += ax.plot(places, values, **merged(own, style, Line2D))
+        usual = {**dots(look), "linestyle": look.line, "label": name}
+        drawn += ax.plot(places, values, **merged(usual, style, Line2D))
         intervals(
             ax, places, values, y_half=half_widths, colour=str(drawn[-1].get_color())
         )
@@ -258,8 +258,8 @@ def points(
     for name, look, (at_x, half_x, at_y, half_y, *theirs) in zip(
         names, looks(names), zip(*columns)
     ):
-        own = {**dots(look), "linestyle": "none", "label": name, "zorder": 3}
-        drawn += ax.plot([at_x], [at_y], **merged(own, style, Line2D))
+        usual = {**dots(look), "linestyle": "none", "label": name, "zorder": 3}
+        drawn += ax.plot([at_x], [at_y], **merged(usual, style, Line2D))
         intervals(ax, [at_x], [at_y], [half_x], [half_y], look.colour, caps=False)
         covers = [(at_x - half_x, at_y), (at_x + half_x, at_y), NOWHERE]
         covers += [(at_x, at_y - half_y), (at_x, at_y + half_y)]
@@ -285,8 +285,8 @@ def _draw_front(
     """Draw the Pareto front to the edges; return its corners. less: as `front`."""
     signs = np.where(less, 1.0, -1.0)
     edges = [
-        ends[1] if own else ends[0]
-        for ends, own in zip((ax.get_xlim(), ax.get_ylim()), less)
+        ends[1] if is_less else ends[0]
+        for ends, is_less in zip((ax.get_xlim(), ax.get_ylim()), less)
     ]
     order = np.lexsort((y * signs[1], x * signs[0]))
     order = order[np.isfinite(x[order] + y[order])]

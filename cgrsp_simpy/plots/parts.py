@@ -129,10 +129,10 @@ FAINT: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "zorder": 0}
 
 
 def merged(
-    own: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]
+    usual: Mapping[str, Any], style: Mapping[str, Any], kind: type[Artist]
 ) -> dict[str, Any]:
     """Merge a caller's style keywords, short or long names, into the defaults."""
-    return {**own, **normalize_kwargs(dict(style), kind)}
+    return {**usual, **normalize_kwargs(dict(style), kind)}
 
 
 def three_digits(value: float) -> str:
@@ -158,10 +158,10 @@ def hollow(look: Look | None = None) -> dict[str, Any]:
 
     look: the policy's look, for a ring around our mark; default: a black diamond.
     """
-    own = dots(look or Look("black", "D", ""))
+    usual = dots(look or Look("black", "D", ""))
     return {
-        **own,
-        "markersize": own["markersize"] * (RING if look else 1.0),
+        **usual,
+        "markersize": usual["markersize"] * (RING if look else 1.0),
         "linestyle": "none",
         "markerfacecolor": "none",
         "zorder": 4,

@@ -80,14 +80,14 @@ def queue_length(
     policies, drawn = [timeline.policy for timeline in timelines], []
     for timeline, name, look in zip(timelines, named(runs, policies), looks(policies)):
         times_s, waiting = metrics.queue_length(timeline)
-        own = {
+        usual = {
             "drawstyle": "steps-post",
             "color": look.colour,
             "linestyle": look.line,
             "label": name,
         }
         times, lengths = [0, *times_s / unit, timeline.end_s / unit], [0, *waiting, 0]
-        drawn += ax.plot(times, lengths, **merged(own, style, Line2D))
+        drawn += ax.plot(times, lengths, **merged(usual, style, Line2D))
     any_jobs = any(len(timeline.visits) for timeline in timelines)
     ax.set(
         xlabel=f"time ({unit_name})",
@@ -145,9 +145,11 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
             if phase == "idle"
             else low + _held(timeline, phase, edges)
         )
-        own = {"step": "post", "facecolor": colour, "linewidth": 0}
+        usual = {"step": "post", "facecolor": colour, "linewidth": 0}
         bottom, top = (np.append(each, each[-1:]) for each in (low, high))
-        ax.fill_between(edges / unit, bottom, top, **merged(own, style, PolyCollection))
+        ax.fill_between(
+            edges / unit, bottom, top, **merged(usual, style, PolyCollection)
+        )
         handles.append(
             Patch(facecolor=colour, edgecolor="0.6", linewidth=0.5, label=phase)
         )
@@ -227,7 +229,7 @@ def wait_histogram(
         if not len(waits_min):
             continue
         shares = 100 * np.histogram(waits_min, edges)[0] / len(waits_min)
-        own = {
+        usual = {
             "color": look.colour,
             "linestyle": look.line,
             "label": f"{name}, mean {three_digits(waits_min.mean())} min",
@@ -235,7 +237,7 @@ def wait_histogram(
         drawn += ax.plot(
             np.repeat(edges, 2),
             [0, *np.repeat(shares, 2), 0],
-            **merged(own, style, Line2D),
+            **merged(usual, style, Line2D),
         )
         ax.plot(
             [waits_min.mean()],
@@ -312,7 +314,7 @@ def monitor(run: Any, name: str, ax: Axes | None = None, **style: Any) -> Axes:
             [*values, *values[-1:]],
             **merged(usual, style, Line2D),
         )
-    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, end))
+    ax.set(xlabel=f"time ({unit_name})", ylabel=name, xlim=(0, end or 1))
     if not observed:
         ax.set_ylim(bottom=0)
         whole_numbers(ax.yaxis)
@@ -338,20 +340,19 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
             for n in range(len(warm_up.means))
         ]
     )
-    times = warm_up.times
     mean_label = f"mean of {warm_up.seeds} runs"
     for values, usual in (
         (warm_up.means, {"color": "0.75", "label": mean_label}),
         (means, {"color": looks(["mean"])[0].colour, "label": "moving average"}),
     ):
-        ax.plot(times, values, **merged(usual, style, Line2D))
+        ax.plot(warm_up.times, values, **merged(usual, style, Line2D))
     ax.axvline(
         warm_up.time,
         color="0.2",
         linestyle="--",
         label=f"suggested warm-up: {warm_up.time:g}",
     )
-    ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, times[-1]))
+    ax.set(xlabel="time", ylabel=warm_up.figure, xlim=(0, warm_up.times[-1]))
     legend_above(ax, ax.get_lines())
     return ax
 
@@ -476,24 +477,24 @@ def _rows(ax: Axes, timeline: Timeline, among: np.ndarray | None) -> np.ndarray:
 def _draw(
     ax: Axes, timeline: Timeline, drawn: np.ndarray, unit: float, style: dict[str, Any]
 ) -> list[Patch]:
-    own, handles = _rims(timeline, drawn), list[Patch]()
+    usual, handles = _rims(timeline, drawn), list[Patch]()
     executing = drawn[drawn["phase"] == EXECUTION]
     kinds = np.array(
         [timeline.kinds.get(job, EXECUTION) for job in executing["job"].tolist()]
     )
     colours = kind_colours(kinds.tolist())
-    told = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
+    shown_kinds = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
     for kind, colour in colours.items():
         part = executing[kinds == kind]
-        handles += [Patch(color=colour, label=kind)] if kind in told else []
-        _boxes(ax, part, unit, {**own, "facecolor": colour}, style)
+        handles += [Patch(color=colour, label=kind)] if kind in shown_kinds else []
+        _boxes(ax, part, unit, {**usual, "facecolor": colour}, style)
         if len(timeline.visits) <= NUMBERED:
             _label(ax, part, timeline.labels, unit, colour)
     for phase, colour in phase_greys(drawn["phase"].tolist()).items():
         part = drawn[drawn["phase"] == phase]
         if len(part):
             handles.append(Patch(color=colour, label=phase))
-            _boxes(ax, part, unit, {**own, "facecolor": colour}, style)
+            _boxes(ax, part, unit, {**usual, "facecolor": colour}, style)
     return handles
 
 
@@ -519,7 +520,11 @@ def _edges(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _boxes(
-    ax: Axes, drawn: np.ndarray, unit: float, own: dict[str, Any], style: dict[str, Any]
+    ax: Axes,
+    drawn: np.ndarray,
+    unit: float,
+    usual: dict[str, Any],
+    style: dict[str, Any],
 ) -> None:
     left, right = drawn["from_s"] / unit, drawn["to_s"] / unit
     low, high = _edges(drawn)
@@ -527,7 +532,7 @@ def _boxes(
         [left, low, left, high, right, high, right, low], axis=1
     ).reshape(-1, 4, 2)
     ax.add_collection(
-        PolyCollection(list(corners), **merged(own, style, PolyCollection))
+        PolyCollection(list(corners), **merged(usual, style, PolyCollection))
     )
 
 
@@ -552,7 +557,7 @@ def _label(
     """Write labels on jobs if they fit: once per resource, on the highest bar."""
     drawn = drawn[np.argsort(drawn["low"] - drawn["high"], kind="stable")]
     drawn = drawn[np.sort(np.unique(drawn[["stay", "from_s"]], return_index=True)[1])]
-    own: dict[str, Any] = {
+    usual: dict[str, Any] = {
         "ha": "center",
         "va": "center",
         "color": ink_on(colour),
@@ -564,7 +569,7 @@ def _label(
         axis=1,
     )
     texts = [
-        ax.text(x, y, labels.get(job, f"J{job}"), **own)
+        ax.text(x, y, labels.get(job, f"J{job}"), **usual)
         for (x, y), job in zip(middles, drawn["job"].tolist())
     ]
     corners = [

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.checks import check_one_of, is_number, require
 from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.parameters import Finite, checked, listed
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.data import (
     Study,
@@ -28,14 +29,16 @@ from cgrsp_simpy.plots.parts import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
 
 LINES = ("-", "--", ":", "-.")
+Pair = Annotated[tuple[Finite, Finite], listed("a pair of numbers", 2)]
 
 
 @literal
+@checked
 def policy_bars(
     study: Study,
     metric: str,
     ax: Axes | None = None,
-    published: Mapping[str, float] | None = None,
+    published: Mapping[str, Finite] | None = None,
     differences: bool = False,
     **style: Any,
 ) -> Axes:
@@ -103,12 +106,13 @@ def _difference_bars(
 
 
 @literal
+@checked
 def sweep_lines(
     sweep: Sweep,
     metric: str,
     ax: Axes | None = None,
     over: str | None = None,
-    published: Mapping[str, Mapping[Any, float]] | None = None,
+    published: Mapping[str, Mapping[Any, Finite]] | None = None,
     **style: Any,
 ) -> Axes:
     """Plot a metric over a parameter: one line per policy, with 95 % intervals.
@@ -134,6 +138,7 @@ def sweep_lines(
     over = varied[0] if over is None else over
     check_one_of("parameter", over, varied)
     x = list(dict.fromkeys(point[over] for point, _ in points))
+    x = sorted(x) if all(map(is_number, x)) else x
     series, styles = _series(points, metric, over, x)
     policies = list(
         dict.fromkeys(policy for _, study in points for policy in study.policies)
@@ -153,8 +158,9 @@ def sweep_lines(
 def _series(
     points: list[tuple[dict[str, Any], Study]], metric: str, over: str, x: list[Any]
 ) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], list[Look]]:
-    means_of = [row for _, study in points for row in study.means().values()]
-    known = dict.fromkeys(name for row in means_of for name in row)
+    known = dict.fromkeys(
+        name for _, study in points for row in study.means().values() for name in row
+    )
     series: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     lines: dict[str, tuple[str, str]] = {}
     for point, study in points:
@@ -181,12 +187,13 @@ def _series(
 
 
 @literal
+@checked
 def pareto(
     study: Study,
     x: str = "miss_pct",
     y: str = "tardiness_min",
     ax: Axes | None = None,
-    published: Mapping[str, tuple[float, float]] | None = None,
+    published: Mapping[str, Pair] | None = None,
     **style: Any,
 ) -> Axes:
     """Plot one point per policy for two metrics, with intervals and the Pareto front.
@@ -261,11 +268,15 @@ def daily(
     for run in runs:
         require(hasattr(run, "rows") and hasattr(run, "day"), "months", run, allowed)
     rows = {run.policy: run.rows() for run in runs}
-    allowed = "at least one run, each with a different policy"
-    require(0 < len(rows) == len(runs), "months", [run.policy for run in runs], allowed)
+    require(
+        0 < len(rows) == len(runs),
+        "months",
+        [run.policy for run in runs],
+        "at least one run, each with a different policy",
+    )
     first = next(iter(rows.values()))
-    for own in rows.values():
-        same = [(row["day"], row["seed"]) for row in own] == [
+    for days in rows.values():
+        same = [(row["day"], row["seed"]) for row in days] == [
             (row["day"], row["seed"]) for row in first
         ]
         require(same, "months", [run.seed for run in runs], "runs of one seed")
@@ -289,8 +300,8 @@ def draw_days(
     handles = _shade(ax, kinds)
     ax.set_xlim(min(kinds) - 0.5, max(kinds) + 0.5)
     series = {
-        policy: ([row.get(metric, np.nan) for row in own], [np.nan] * len(kinds))
-        for policy, own in rows.items()
+        policy: ([row.get(metric, np.nan) for row in days], [np.nan] * len(kinds))
+        for policy, days in rows.items()
     }
     lines(ax, list(kinds), series, **style)
     label = axis(metric, SimpleNamespace(metrics=metrics))

@@ -256,10 +256,10 @@ def looks(policies: Iterable[str]) -> list[Look]:
     bases: list[str] = []
     for policy in policies:
         base = _base(policy)
-        own = [
+        users = [
             name for name in dict.fromkeys(bases) if name not in LOOKS and name != base
         ]
-        look = LOOKS.get(base, _OWN[len(own) % len(_OWN)])
+        look = LOOKS.get(base, _OWN[len(users) % len(_OWN)])
         found.append(_shade(look, bases.count(base)))
         bases.append(base)
     return found

@@ -280,9 +280,7 @@ def by_column(
 
 
 def _means(rows: Sequence[Row]) -> Row:
-    return {
-        name: mean([row[name] for row in rows]).mean for name in rows[0] if name != "by"
-    }
+    return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
 
 
 def select(
@@ -407,9 +405,12 @@ def sweep(
         if metric.better
     ]
     for name in grid:
-        allowed = "different from the column names of a row"
-        fresh = name not in ("policy", "seed", "error", *figures)
-        require(fresh, "name in the grid", name, allowed)
+        require(
+            name not in ("policy", "seed", "error", *figures),
+            "name in the grid",
+            name,
+            "different from the column names of a row",
+        )
     named = check_policies(policies, places[0])
     policies_by_point = [
         policies_at(point, named, place) for point, place in zip(points, places)

@@ -303,8 +303,8 @@ def replicate(
         isolated(scenario, policy)
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1
-    own = engine_for(engine, wanted, _work(blocks) // max(1, workers))
-    tasks = list(_tasks([b._replace(engine=own, keep=keep) for b in blocks]))
+    engine_used = engine_for(engine, wanted, _work(blocks) // max(1, workers))
+    tasks = list(_tasks([b._replace(engine=engine_used, keep=keep) for b in blocks]))
     shapes = [[len(block.policies) for block in task] for task in tasks]
     done = carried_out(
         _carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store
@@ -345,12 +345,12 @@ def carried_out(
                 done[number] = outcomes
                 bar.update(jobs[number])
         except WorkerError as error:
-            told = (
+            saved = (
                 f"; {len(done)} of {len(tasks)} tasks are saved in {store.path}"
                 if store
                 else ""
             )
-            raise WorkerError(f"{error}{told}") from error
+            raise WorkerError(f"{error}{saved}") from error
     return [done[number] for number in range(len(tasks))]
 
 
@@ -384,18 +384,13 @@ def _work(blocks: Sequence[Block]) -> int:
     )
 
 
-def _seconds(block: Block) -> float:
-    """Estimate the computing time of one policy of a block, seconds."""
-    subject = subject_of(block.scenario)
-    return RUN_S + subject.work / subject.pace_per_s
-
-
 def _tasks(blocks: Iterable[Block]) -> Iterator[list[Block]]:
     """Group blocks into tasks of at least about TASK_S; long runs are separate."""
     task: list[Block] = []
     task_s = 0.0
     for block in blocks:
-        run_s = _seconds(block)
+        subject = subject_of(block.scenario)
+        run_s = RUN_S + subject.work / subject.pace_per_s  # an estimate
         if run_s > TASK_S:
             yield from (
                 [block._replace(policies=(policy,))] for policy in block.policies

@@ -7,7 +7,13 @@ from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, NamedTuple
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, nearest, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    is_number,
+    nearest,
+    require,
+)
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.parameters import hints, meanings
 from cgrsp_simpy.base.policy import chosen
@@ -65,8 +71,9 @@ class Subject:
     @property
     def work(self) -> int:
         """Cost of a run, in simulated jobs."""
-        jobs = getattr(self.model, "jobs", 1000)
-        return len(jobs) if isinstance(jobs, Sized) else int(jobs)
+        jobs: Any = getattr(self.model, "jobs", None)
+        number = len(jobs) if isinstance(jobs, Sized) else jobs
+        return int(number) if is_number(number) else 1000  # an estimate
 
     def work_of(self, policies: Sequence[Any]) -> int:
         """Return the cost of one run per policy, in simulated jobs."""

@@ -325,18 +325,6 @@ def test_every_run_of_every_policy_survives_the_standard_pickle(case):
         assert copy.claims.tobytes() == run.claims.tobytes()
 
 
-@slow_but_rental
-def test_every_study_survives_the_standard_pickle(case):
-    scenario, policies, grid = case().scenario, case().policies, case().grid
-    study = cg.compare(scenario, policies, range(2))
-    copy = pickled(study)
-    assert (copy.json(), str(copy)) == (study.json(), str(study))
-    again = copy.run(policies[0], 1)
-    assert again.jobs.tobytes() == study.run(policies[0], 1).jobs.tobytes()
-    sweep = cg.sweep(scenario, grid, policies, range(2))
-    assert str(pickled(sweep)) == str(sweep)
-
-
 def test_runs_and_studies_of_policies_without_a_name_survive_the_standard_pickle():
     def rule():
         return lambda view: zip(view.queue, view.idle)

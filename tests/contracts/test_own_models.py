@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from engine.bench import Shop, eager_watchdog, waits
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -100,24 +100,6 @@ def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     a, m, f, r = 1 / 60, 1 / 30, 1 / 900, 1 / 100
     formula_s = ((f + r) ** 2 + f * m) / ((f + r) * (r * m - a * (f + r)))
     assert found.low <= formula_s <= found.high
-
-
-@pytest.mark.slow
-def test_emergencies_are_the_preemptive_queue_of_two_classes():
-    """M/M/1, preemptive resume: responses s / (1 - rho1), s / ((1 - rho1)(1 - rho))."""
-    runs = [
-        cg.simulate(ward(20_000), "emergencies-first", seed).by("urgent")
-        for seed in range(8)
-    ]
-    loads = 0.3 * 30 / 50, 30 / 50
-    formula_s = {
-        True: 30 / (1 - loads[0]),
-        False: 30 / ((1 - loads[0]) * (1 - loads[1])),
-    }
-    for place, urgent in enumerate((False, True)):
-        found = cg.statistics.mean([rows[place]["response_s"] for rows in runs])
-        assert runs[0][place]["urgent"] == urgent
-        assert found.low <= formula_s[urgent] <= found.high
 
 
 @dataclass(frozen=True)
@@ -214,6 +196,37 @@ def cleans(run, job):
 def test_a_slot_is_up_again_after_its_downtimes(job_process, faults, claims):
     run = cg.simulate(Shop(job_process, 1, beside=faults), "first")
     assert run.claims[["from_s", "to_s"]].tolist() == claims
+
+
+def test_a_model_may_leave_its_number_of_jobs_open():
+    @dataclass(frozen=True)
+    class Open(Waiting):
+        jobs: int | None = None
+
+        def arrivals(self, draw):
+            return [(0.0, 0)]
+
+    assert len(cg.simulate(Open()).jobs) == 1
+
+
+def checks_its_result(run, job):
+    with run.claim(job) as claim:
+        yield claim
+        claim.phase("checking the result")
+        yield run.timeout(10.0)
+
+
+def test_a_phase_keeps_its_whole_name():
+    claims = cg.simulate(Shop(checks_its_result, 1), "first").claims
+    assert claims["phase"].tolist() == ["checking the result"]
+
+
+test_a_number_of_a_stream_is_whole_and_not_negative = refusals(
+    (-1, "number of the stream 'work'(=-1) must be a whole number >= 0"),
+    (1.5, "number of the stream 'work'(=1.5)"),
+    (None, "number of the stream 'work'(=None)"),
+    call=lambda number: cg.Draw(0)("work", number),
+)
 
 
 def boosted(boost=None, first=1):

@@ -118,24 +118,6 @@ def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves()
     assert run.jobs[["start_s", "finish_s"]].tolist() == [(3.0, 8.0)]
 
 
-def test_nothing_is_requested_of_a_pool_of_which_a_job_takes_nothing():
-    class Nothing(cg.engine.view.View):
-        def parse_assignment(self, claim, chosen):
-            return ((0, 2.0), (1, 0.0))
-
-    def job_process(run, job):
-        with run.claim(job, request=False) as claim:
-            yield claim
-            with claim.request() as turn:
-                yield turn
-                assert [place.level for place in run.resources] == [2, 8]
-                yield run.timeout(1.0)
-            assert [place.level for place in run.resources] == [4, 8]
-
-    model = Shop(job_process, 1, cg.pools([4, 8], "node", "GPUs"), view=Nothing)
-    assert cg.simulate(model, "first").jobs["finish_s"].tolist() == [1.0]
-
-
 def releases_in_the_block(run, job):
     with run.claim(job, request=False) as claim:
         yield claim

@@ -186,22 +186,6 @@ def test_without_options_the_seeds_are_those_of_python(capsys):
 
 
 @pytest.mark.slow
-def test_the_bounds_and_gaps_of_a_day(capsys):
-    found = json.loads(told(capsys, "bound hectic jobs=40 --seeds 2 --format json"))
-    compared = told(
-        capsys, "compare hectic jobs=40 --seeds 2 --policies fifo --gap --format csv"
-    )
-    for bound, row in zip(found["figures"], csv_rows(compared)):
-        assert bound["value"] > 0 and float(row["wait_gap_min"]) > 0
-    line = "bound quiet jobs=6 --seeds 2 --clairvoyant --format json"
-    optimum = json.loads(told(capsys, line))
-    for row in optimum["figures"]:
-        run = cg.simulate(cg.day("quiet", jobs=6), "rh", row["seed"]).summary()
-        total = run["wait_min"] + run["miss_pct"] + run["tardiness_min"]
-        assert row["value"] <= total + 1e-9
-
-
-@pytest.mark.slow
 def test_advice_is_that_of_python(capsys):
     line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
     found = json.loads(told(capsys, f"{line} --format json"))

@@ -11,6 +11,7 @@ from PIL import Image
 from support import check_bad_input, check_refused, frame_at, outcome, output
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.dag.scenario import simulate
 from cgrsp_simpy.plots.style import EXECUTING, PROVISIONING
@@ -57,6 +58,13 @@ def test_a_frame_shows_queue_and_slots_at_its_time(run, share):
         assert bottom.texts[2 * slot].get_text() == (
             f"job {held['job'][0]}" if len(held) else ""
         )
+
+
+@pytest.mark.slow
+def test_a_run_without_length_has_a_film(tmp_path):
+    visits = np.array([(0, 0.0, 0.0, 0.0, np.nan)], VISIT)
+    run = Timeline("slot", ("a",), (1.0,), np.array([], CLAIM), visits)
+    cg.plots.animate(run, frames=2).save(tmp_path / "a.gif")
 
 
 @pytest.mark.slow

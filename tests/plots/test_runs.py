@@ -44,6 +44,17 @@ def test_values_of_earlier_times_are_drawn_in_order():
     assert line.get_ydata().tolist() == [3, 2, 4, 4]
 
 
+@pytest.mark.parametrize("name", ["desk", "seen"])
+def test_a_run_that_ends_at_time_0_has_an_empty_plot(name):
+    @cg.model
+    def model(env):
+        cg.Resource(env, name="desk")
+        cg.Monitor(env, "seen")
+        env.run()
+
+    assert plots.monitor(cg.simulate(model), name).get_xlim() == (0, 1)
+
+
 def test_welchs_plot_marks_the_suggested_warm_up():
     warm_up = cg.warm_up_time(settling, what="value", seeds=range(3))
     ax = plots.welch(warm_up)

@@ -52,15 +52,6 @@ def test_it_is_mser5_of_the_mean_per_span():
     assert found.figure == "desk wait"
 
 
-@pytest.mark.slow
-def test_a_level_is_averaged_over_each_span():
-    found = cg.warm_up_time(long_bank, monitor="desk", what="queue", seeds=range(10))
-    queues = [
-        cg.simulate(long_bank, seed=seed).summary()["desk_queue"] for seed in range(10)
-    ]
-    assert found.means.mean() == pytest.approx(np.mean(queues))
-
-
 def ends_at_once(env):
     cg.Store(env)
     env.run()

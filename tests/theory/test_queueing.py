@@ -116,11 +116,11 @@ def test_thousands_of_servers_in_one_call():
     [
         (
             lambda: cg.queueing.erlang_b(-1, 1.0),
-            ["servers", "-1", ">= 0"],
+            ["servers", "-1", "from 0"],
         ),  # fewer than none
         (
             lambda: cg.queueing.erlang_c(0, 1.0),
-            ["servers", "0", ">= 1"],
+            ["servers", "0", "from 1"],
         ),  # nobody serves
         (
             lambda: cg.queueing.mmc(1.0, 1.0, 1.5),
@@ -223,7 +223,23 @@ def test_service_in_batches_by_the_chain_of_those_left_behind():
     assert cg.queueing.batch_service(1e-3, 60.0, 10) == pytest.approx(30)
 
 
+@pytest.mark.parametrize("load", [0.3, 0.499, 0.5, 0.99, 1 - 1e-9])
+def test_batches_of_one_customer_are_m_d_1_up_to_saturation(load):
+    expected = load / (2 * (1 - load)) + 0.5
+    assert cg.queueing.batch_service(load, 1.0, 1) == pytest.approx(expected, rel=1e-7)
+
+
+test_arrays_of_other_values_are_refused = refusals(
+    (math.inf, "servers(=inf) must be whole numbers from 1 to 10,000,000"),
+    ("a", "servers(='a')"),
+    ([[1], [1, 2]], "servers(=[[1], [1, 2]])"),
+    call=lambda servers: cg.queueing.mmc(1.0, 2.0, servers),
+)
+
+
 test_balking_sources_and_batches_refuse_what_they_cannot_use = refusals(
+    (lambda: cg.queueing.mg1_ps(1.0, 0.5, "a"), "times_s(='a') must be finite"),
+    (lambda: cg.queueing.mg1_priority("a", [1], [1]), "arrival_rates(='a')"),
     (lambda: cg.queueing.mmck(1.0, 1.0, 2, -1), "places"),
     (lambda: cg.queueing.finite_source(0, 1.0, 1.0, 1), "customers"),
     (lambda: cg.queueing.batch_service(1.0, 60.0, 0), "batch"),

@@ -1,9 +1,11 @@
 """Friedman and Nemenyi against published examples and the law of their statistics."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
-from support import check_refused
+from support import check_refused, refusals
 
 from cgrsp_simpy.analysis.ranks import critical_difference, rank_test
 
@@ -16,6 +18,14 @@ def test_quantiles_are_those_of_demsar_table_5(treatments, q):
     assert critical_difference(treatments, 1) * np.sqrt(
         6 / (treatments * (treatments + 1))
     ) == pytest.approx(q, abs=1e-3)
+
+
+test_tables_without_ranks_are_refused = refusals(
+    ([[1, 2, math.nan], [1, 2, 3]], "values[0, 2] must not be NaN"),
+    ([["a", "b", "c"]] * 2, "must be numbers, as many in every row"),
+    ([[1, 2, 3], [1, 2]], "must be numbers, as many in every row"),
+    call=rank_test,
+)
 
 
 def test_the_critical_differences_of_the_paper_on_whales_lack_the_square_root_of_two():

@@ -163,7 +163,6 @@ def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> A
         seeds=[args.seed],
         **more,
     )
-    columns = ["figure", *runs] if len(runs) > 1 else ["figure", "value"]
     cells = [
         [figure, *(figure_text(row.get(figure)) for row in summaries.values())]
         for figure in dict.fromkeys(
@@ -172,10 +171,14 @@ def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> A
     ]
     table = Table(
         f"{name}, {', '.join(runs)}, seed {args.seed}",
-        [columns, *cells],
+        [["figure", *(runs if len(runs) > 1 else ["value"])], *cells],
         subject.report.note,
     )
-    rows = [row for run in runs.values() for row in run.rows()]
+    rows = [
+        {"alternative": policy, **row} if len(runs) > 1 else row
+        for policy, run in runs.items()
+        for row in run.rows()
+    ]
     return formatted(args, content, rows, lambda: [table, *tables])
 
 
@@ -245,11 +248,13 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
                 what,
                 "omitted: only runs of cluster have such a schedule",
             )
+    film = any(_suffix(what) in FILMS for what in args.show)
     require(
-        len(policies) <= 1 + any(_suffix(what) in FILMS for what in args.show),
+        len(policies) <= 1 + (film and args.by is None),
         "--policy",
         ",".join(policies),
-        f"one, or two with --show FILE that ends in {', '.join(FILMS)}",
+        f"one, or two with --show FILE that ends in {', '.join(FILMS)}"
+        + " and without --by" * film,
     )
     listed = [what for what in args.show if what in LISTED]
     require(len(listed) < 2, "--show", listed, "events or step, not both")

@@ -211,7 +211,9 @@ def policies_and_frontier(
     for row, look in zip(policies, looks([row["name"] for row in policies])):
         at = [row["wait_min"]], [row["miss_pct"]]
         halves = [row["wait_min_half"]], [row["miss_pct_half"]]
-        handles += ax.plot(*at, label=row["name"], linestyle="", zorder=3, **dots(look))
+        handles += ax.plot(
+            *at, label=row["name"], ls="", zorder=3, clip_on=False, **dots(look)
+        )
         intervals(ax, *at, *halves, colour=look.colour)
     handles.append(Line2D([], [], label="lower bound", **LINE))
     if "low" in paths:

@@ -93,6 +93,10 @@ REFUSED = {  # a command -> what its one line says
     "compare hectic --by user --out x": ["--out(='x')", "omitted if --by is given"],
     "compare cluster --gap --seeds 2": ["--gap", "rented slots"],
     "run hectic --policy fifo,spt": ["--policy(='fifo,spt')", "one, or two"],
+    "run hectic --policy fifo,spt --by user --show a.html": [
+        "--policy(='fifo,spt')",
+        "and without --by",
+    ],
     "run hectic --show a.avi": ["--show(='a.avi')", ".png"],
     "run hectic --show a.swf": ["only runs of cluster"],
     "run hectic --show events --format json": ["--format(='json')", "--show events"],

@@ -28,6 +28,8 @@ def test_two_policies_have_a_column_each(capsys):
     line = "run quiet jobs=9 --policy edf,cadr --show a.html"
     lines = output(capsys, *line.split()).splitlines()
     assert lines[1].split() == ["figure", "edf", "cadr"]
+    jobs = csv_rows(output(capsys, *line.split(), "--format", "csv"))
+    assert [row["alternative"] for row in jobs] == ["edf"] * 9 + ["cadr"] * 9
     found = json.loads(output(capsys, *line.split(), "--format", "json"))
     for row in found["figures"]:
         run = cg.simulate(cg.day("quiet", jobs=9), row["alternative"]).summary()

@@ -14,7 +14,7 @@ from support import drawn
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.bounds import OBJECTIVES, lower_bound
 from cgrsp_simpy.decide.dispatches import Units
-from cgrsp_simpy.decide.gaps import over_lucks
+from cgrsp_simpy.decide.gaps import over_draws
 from cgrsp_simpy.decide.recursion import grid
 
 MINUTE_S = 60
@@ -282,6 +282,6 @@ def test_the_draws_that_a_bound_is_compared_with_have_its_path():
     """Certain times: on the path of a seed nothing is left to luck."""
     scenario = lasting(300.0, "now", *JOBS)
     for seed in range(3):
-        waits = {run["wait_min"] for run in over_lucks(scenario, "fifo", seed, 3)}
+        waits = {run["wait_min"] for run in over_draws(scenario, "fifo", seed, 3)}
         assert waits == {cg.simulate(scenario, "fifo", seed).summary()["wait_min"]}
         assert lower_bound(scenario, seed, "wait").value <= min(waits)

@@ -428,7 +428,8 @@ def main() -> int:
                     print(f"  {change}\n    {equal or result}", flush=True)
             share = 1 - counts["passed"] / len(some)
             below |= share < FLOORS[room]
-            print(f"{room}: {share:.1%}, floor {FLOORS[room]:.0%}; {dict(counts)}")
+            line = f"{room}: {share:.1%}, floor {FLOORS[room]:.0%}; {dict(counts)}"
+            print(line, flush=True)
     return int(below)
 
 

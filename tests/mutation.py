@@ -91,6 +91,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "either part of the queue may move: the shorter one takes less time",
     ),
     (
+        "rental/kernel/loop.py",
+        "comes(run, len(run.fleet), math.inf, 1)",
+    ): "events that never come have no order",
+    (
         "hgsp/instance.py",
         ").reshape(-2, len(numbers))",
     ): "NumPy computes any negative length",

@@ -210,8 +210,9 @@ class Polls:
         x = np.where(self.seen, self.status, 0) - np.mean(self.status[self.seen])
         both = self.seen[:-lag] & self.seen[lag:]
         day = (self.time_s // DAY_S).astype(int)
+        days = day[-1] + 1
         sums = [
-            np.bincount(part, values, day[-1] + 1)
+            np.bincount(part, values, days)
             for part, values in (
                 (day[:-lag], np.where(both, x[:-lag] * x[lag:], 0.0)),
                 (day[:-lag], both.astype(float)),
@@ -222,7 +223,7 @@ class Polls:
         if not sums[1].sum() or not sums[2].sum():
             return nan, nan
         drawn = stream(0, "bootstrap").multinomial(
-            day[-1] + 1, np.full(day[-1] + 1, 1 / (day[-1] + 1)), RESAMPLED
+            days, np.full(days, 1 / days), RESAMPLED
         )
         whole = [float(part.sum()) for part in sums]
         product, pairs, square, polls = (drawn @ part for part in sums)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from support import check_refused, refusals
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, check_whole, require
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
@@ -297,3 +297,8 @@ def test_signature_and_docstring_show_the_parameters():
     assert lines[:4] == ["An oven.", "", "Parameters", "----------"]
     assert "share : Fraction\n    Share of the bread." in Oven.__doc__
     assert lines[-4:] == ["", "References", "----------", "None."]
+
+
+def test_the_greatest_whole_number_is_allowed():
+    check_whole("seats", 9, least=1, most=9)
+    check_refused(lambda: check_whole("seats", 10, least=1, most=9), "at most 9")

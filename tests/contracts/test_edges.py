@@ -50,7 +50,10 @@ def ended(tmp_path, monkeypatch, capsys):
         ("plan waiting --policies sww:wait_s=1e300", "out of range"),
         ("plan waiting service_s=1e308 --policies ajw", "1,000,000 machines"),
         ("plan waiting --policies=--", "expected one argument"),
-        ("bound quiet --seeds 1 --bin 1e-9", "--bin(=1e-09)"),
+        (
+            "bound quiet --seeds 1 --bin 1e-9",
+            "--bin(=1e-09) must be a number >= 0.0166667",
+        ),
         ("bound quiet --seeds 1000000", "--yes"),
         (f"sample x.csv hgsp:tasks1 source.tasks={ENDLESS}", "tasks"),
         (f"sample x.csv hgsp:tasks1 source.tasks={'9' * 5000}", "tasks"),

@@ -4,6 +4,7 @@ show in the rows.
 
 import json
 import multiprocessing
+import os
 import sys
 import threading
 from collections import Counter
@@ -325,6 +326,11 @@ def test_short_tasks_are_sent_together(monkeypatch):
     answers = dict(executors.as_they_come(str, tasks, counted))
     assert answers == {key: str(task) for key, task in tasks.items()}
     assert len(counted.calls) < 40
+
+
+def test_a_single_task_is_done_in_this_process():
+    done = executors.as_they_come(lambda _: os.getpid(), {"one": 1}, 2)
+    assert dict(done) == {"one": os.getpid()}
 
 
 def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):

@@ -318,6 +318,13 @@ def test_another_directory_is_one_line(tmp_path, monkeypatch, capsys, name):
     check_bad_input(outcome(capsys, "verify", name), [])
 
 
+def test_a_sample_replaces_no_file_but_is_written_twice(tmp_path, capsys):
+    file = tmp_path / "log.csv"
+    assert [outcome(capsys, "sample", str(file))[0] for _ in range(2)] == [0, 0]
+    file.write_text("other")
+    check_bad_input(outcome(capsys, "sample", str(file)), ["or this log"])
+
+
 @pytest.mark.parametrize("verb", ["verify", "sample"])
 def test_a_name_that_no_system_takes_is_told_in_a_line(verb, capsys):
     name = f"{'x' * 300}.csv"

@@ -192,10 +192,12 @@ def test_runs_and_gaps_by_hand():
 
 
 def test_correlation_by_its_definition():
-    status = np.random.default_rng(1).integers(0, 3, 400)
+    status = np.random.default_rng(1).integers(0, 3, 288)  # two days
     x = status - status.mean()
     expected = np.mean(x[:-6] * x[6:]) / np.mean(x * x)
-    assert Polls(made(status)).correlation(1)[0] == pytest.approx(expected)
+    value, half_width = Polls(made(status)).correlation(1)
+    assert value == pytest.approx(expected)
+    assert 0 < half_width < 0.2
 
 
 test_what_is_too_short_or_too_sparse_is_told = refusals(

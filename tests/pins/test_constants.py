@@ -65,6 +65,10 @@ THESIS = {  # papers/thesis.txt, read as calibration.md says
             (60.0, 68.7, 98.2),
         ],
     ),
+    "average times, s, Table 4.1": (
+        [round(78.1 / gpu.speed, 9) for gpu in cg.THESIS_GPUS],
+        [78.1, 74.0, 86.0, 97.9],
+    ),
     "beta, Section 5.1.1": (
         [gpu.high_stock_probability for gpu in cg.THESIS_GPUS],
         [0.50, 0.65, 0.70, 0.75],

@@ -20,6 +20,7 @@ from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.law import CLOCKS
 from cgrsp_simpy.rental.instances import PreemptionTimes
 from cgrsp_simpy.rental.policies import PREEMPTIVE
+from cgrsp_simpy.rental.policies.classic import fitting
 from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.GpuType("G", 3.6, (100.0,), 1.0)  # 0.001 USD per second
@@ -208,6 +209,11 @@ def test_only_the_job_of_the_latest_deadline_gives_way():
     # 1 and 2 make room for 3 and 4; 2 goes on first, when 3 or 0 end
     assert run.jobs["suspensions"].tolist() == [0, 1, 1, 0, 0]
     assert run.jobs["finish_s"].tolist() == [100, 200, 190, 110, 110]
+
+
+def test_no_job_overtakes_one_of_several_gpus_that_does_not_fit():
+    jobs = [cg.Job(id, 0, 9, gpus=gpus) for id, gpus in enumerate((1, 2, 1))]
+    assert fitting(jobs, 2) == {jobs[0]}
 
 
 def test_srpt_lets_a_job_with_less_left_go_on():

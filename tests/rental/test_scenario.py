@@ -194,6 +194,8 @@ def test_a_column_of_a_log_gives_the_classes(tmp_path, file):
     assert scenario.known().tight_fraction == pytest.approx((3 + 0.5) / 6)
     scenario.to_toml(tmp_path / "log.toml")
     assert cg.Scenario.from_toml(tmp_path / "log.toml") == scenario
+    short = cg.trace(path, classes=[cg.DeadlineClass("short", 1, 9)]).workload
+    assert {job.deadline_class for job, _ in short.generate(0, cg.Service())} == {0}
 
 
 SMALL = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, complexity_mix=[1, 0, 0])

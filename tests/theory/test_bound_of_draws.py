@@ -312,7 +312,9 @@ def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_pa
 SMALL = ("bound", "quiet", "jobs=3", "--seeds", "2")
 
 
-def test_the_frontier_of_one_seed_is_drawn_without_an_interval():
+def test_the_frontier_of_one_seed_has_no_intervals_in_print_or_picture(capsys):
+    line = "bound quiet jobs=1 --seeds 1 --frontier --bin 1440 --policies fifo"
+    assert "±" not in output(capsys, *line.split())
     corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
     rows += [

@@ -206,7 +206,7 @@ def _ranks() -> list[Entry]:
     chi2 = 12 * LARGE / (k * (k + 1)) * squares - 3 * LARGE * (k + 1)
     root_of_large = math.sqrt(k * (k + 1) / (6 * LARGE))
     of_printed = CRITICAL_DIFFERENCE[LARGE] / root_of_large * root_of_2
-    better = math.floor((MOST_SYNTHETIC_RANK - 1) * SIZES[1] + 1e-9)
+    better = math.floor((MOST_SYNTHETIC_RANK - 1) * SIZES[1])
     return [
         *(
             compared(

@@ -14,6 +14,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Measure,
     Source,
     average,
+    of_policies,
     reproduce,
 )
 from cgrsp_simpy.papers.thesis.published import PRINTED
@@ -29,6 +30,11 @@ def test_printed_rows_have_a_cell_a_column(id):
     assert all(
         len(cells) == len(PRINTED[id].columns) for cells in PRINTED[id].rows.values()
     )
+
+
+def test_a_policy_that_is_not_printed_is_run_for_its_cells():
+    cells = of_policies(TABLES["5.4"], {"own": "edf"}).cells
+    assert {each.policy for cell in cells for each in cell.measure.sources} == {"edf"}
 
 
 @pytest.mark.parametrize("id", ["5.2", "5.13"])

@@ -145,11 +145,11 @@ class Claim(simpy.Event):
     parts: Sequence[Part] = ()
     terms: Any = None
     granted_s = started_s = math.nan
-    phases: Sequence[tuple[str, float]] = ()
+    phases: Sequence[tuple[str, float]]
     turns: Sequence[Any] = ()
     awaited = revoked = False
-    answer: Any = PENDING
-    patience: simpy.Event | None = None
+    answer: Any
+    patience: simpy.Event | None
 
     def __init__(
         self, run: Any, job: Any, patience_s: float, request_at_grant: bool
@@ -165,6 +165,8 @@ class Claim(simpy.Event):
         self.submit_s = self.env._now
         self.request_at_grant = request_at_grant
         self.process = run.env._active_proc
+        # here and not in the class, where Python would find them more slowly
+        self.answer, self.patience, self.phases = PENDING, None, ()
 
     @property
     def triggered(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -81,7 +82,7 @@ class JobProcess(simpy.Process):
     job: Any
     submit_s: float
     dispatch_s = start_s = math.nan
-    finish_s: float | None = None
+    finish_s: float | None
     wait_s, claims = 0.0, 0
     values: Sequence[Any] = ()
 
@@ -175,7 +176,7 @@ class Simulation:
         plan: Any = None,
     ) -> None:
         # the model and its parts
-        self.model, self.seed, self.plan, self.listener = model, seed, plan, listener
+        self.model, self.plan, self.listener = model, plan, listener
         self.policy, self.name = _copied(policy), policy_name(policy)
         self._policy_as_passed = policy
         # SimPy's environment, and the resources in it
@@ -231,6 +232,11 @@ class Simulation:
         return self.dispatcher.decisions
 
     @property
+    def seed(self) -> int:
+        """The seed of the run's random streams."""
+        return self.draw.seed
+
+    @property
     def now_s(self) -> float:
         """The current simulation time, seconds."""
         return self.env._now
@@ -267,7 +273,7 @@ class Simulation:
         if instead_of is not None:
             # appended, it counts as waiting for the claim, so that it is called at the
             # grant, even if the process waits for something else, such as its work
-            claim.callbacks.append(lambda event: self._replace(instead_of, event))
+            claim.callbacks.append(partial(self._replace, instead_of))
         if self.listener:
             self.emit("submit", job, self.report.describe("submit", claim))
         self.dispatcher.enqueue(claim)
@@ -485,7 +491,7 @@ class Simulation:
             raise InputError(
                 f"job {shown(job_id(job))} arrives before an equal job has ended"
             )
-        process.job, process.submit_s = job, at_s
+        process.job, process.submit_s, process.finish_s = job, at_s, None
         process.callbacks.append(self._job_ended)
 
     def _job_ended(self, process: Any) -> None:

@@ -100,7 +100,7 @@ class Renting:
 
     def keep_s(self, slot: int, gpu: GpuType) -> float:
         """Return how long an instance is kept after its job, in seconds."""
-        if slot in self.live.closed:
+        if slot in self.view._closed:
             return 0.0
         if not self.terms.warm_s or self._keep_s is None:
             return self.terms.warm_s

@@ -23,7 +23,7 @@ def job_process(run: Simulation, job: Job) -> Process:
     with run.claim(job, request=False) as claim:
         yield claim
         gpus, mean_s = claim.terms  # by View.parse_assignment
-        status, delay_s = provisioning(run.stock, gpus, run.env.now, draws)
+        status, delay_s = provisioning(run.stock, gpus, claim.granted_s, draws)
         if run.listener:
             names = "+".join(gpu.name for gpu in gpus)
             run.emit("dispatch", claim, f"{names}, {status.name.title()} stock")
@@ -71,21 +71,21 @@ def renting_job_process(run: Simulation, job: Job) -> Process:
 def slot_process(run: Simulation, number: int) -> Process:
     """Close a slot outside its hours, and order it again when they begin.
 
-    `run.closed` maps a closed slot to the time until which it is billed, seconds.
+    `run.view._closed` maps a closed slot to the time until which it is billed, seconds.
     """
     slot, opening = run.resources[number], run.model.opening
     draw = run.draw("opening", number)
     for open_s, close_s in opening.spans_s(number, run.model.market.clock.start_h):
         ordered_s = open_s
         if open_s > 0:
-            run.closed.setdefault(number, 0.0)
+            run.view._closed.setdefault(number, 0.0)
             with run.down(slot, interrupt=False):
                 yield run.timeout(open_s - run.now_s)
                 if number in run.view._busy:  # with a job of its last hours
                     run.view.bill_overtime(number)
                 else:
                     ordered_s = yield from _order(run, slot, draw, close_s)
-            del run.closed[number]
+            del run.view._closed[number]
         if close_s == math.inf:
             return
         yield run.timeout(close_s - run.now_s)
@@ -94,7 +94,7 @@ def slot_process(run: Simulation, number: int) -> Process:
         run.records.tally.more["overtime_h"] += (
             open_s - ordered_s + billed_s - close_s
         ) / 3600.0
-        run.closed[number] = billed_s
+        run.view._closed[number] = billed_s
         if number in run.view._warm:
             run.view._warm[number].end_warm()
 

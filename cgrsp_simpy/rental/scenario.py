@@ -341,7 +341,6 @@ class Scenario(Model):
         # derives from this one keeps `set_up` to itself.
         run.stock = self.stock_of(run.seed)
         run.gpu_index = {gpu.name: index for index, gpu in enumerate(self.gpus)}
-        run.closed = {}  # slots that are closed, see `slot_process`
         view = View(self.known(), run.stock, run.seed, run)
         # shared by rented instances; under the thesis's terms there are none
         run.renting = None if self.terms == THESIS_TERMS else Renting(run, view)

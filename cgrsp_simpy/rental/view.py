@@ -177,6 +177,7 @@ class View:
         "_busy",
         "_choices",
         "_classes",
+        "_closed",
         "_done",
         "_ends_s",
         "_kinds",
@@ -221,6 +222,8 @@ class View:
         self._orders: dict[Any, tuple[OrderKey, list[Any]]] = {}
         # index of an idle slot -> the instance that is kept in it
         self._warm: dict[int, Any] = {}
+        # index of a closed slot -> time until which it is billed, seconds
+        self._closed: dict[int, float] = {}
         # saved work of stopped jobs, as a share of their mean
         self._done: dict[Job, float] = {}
         self._statuses: dict[str, Status] = {}
@@ -345,8 +348,8 @@ class View:
             return self._as_each_type(self._first(mask)) if mask else []
         if not mask & (mask - 1):  # at most one is idle
             return [slots[mask.bit_length() - 1]] if mask else []
-        alike = [idle for kind in self._kinds.values() if (idle := mask & kind)]
-        return [slots[index] for index in sorted(map(self._first, alike))]
+        alike = filter(None, map(mask.__and__, self._kinds.values()))
+        return list(map(slots.__getitem__, sorted(map(self._first, alike))))
 
     def offers_after(
         self, offers: Sequence[SlotView], taken: SlotView
@@ -459,16 +462,14 @@ class View:
         GPU of the job. Raises AssignmentError for anything else.
         """
         job, parts, ends_s = claim.job, (), self._ends_s
-        views = (
-            chosen if isinstance(chosen, (tuple, list, ResourceSubset)) else (chosen,)
-        )
+        views = chosen if type(chosen) in (tuple, list, ResourceSubset) else (chosen,)
         if len(views) != job.gpus:
             raise AssignmentError(f"{len(views)} slots; the job needs {job.gpus}")
         level, mean_s, gpus = job.complexity - 1, 0.0, []
         for view in views:
-            gpu = self._checked(view)
-            gpus.append(gpu)
-            own_s = gpu.mean_execution_s[level]
+            self._check(view)
+            gpus.append(view.gpu)
+            own_s = view.gpu.mean_execution_s[level]
             if own_s > mean_s:  # the pace is that of the slowest type
                 mean_s = own_s
         end_s = claim.granted_s + (
@@ -482,20 +483,18 @@ class View:
         claim.terms = gpus, mean_s
         return parts
 
-    def _checked(self, view: Any) -> GpuType:
-        """Return the type of a slot; raise AssignmentError if it cannot be assigned."""
+    def _check(self, view: Any) -> None:
+        """Raise AssignmentError for a slot that is not offered; the ledger does for a
+        busy one.
+        """
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise AssignmentError(f"{shown(view)}, which is not a slot of the fleet")
-        if not self._run.ledger.mask >> index & 1:
-            raise AssignmentError(f"slot {index}, which is busy or already assigned")
         if view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
             raise AssignmentError(
                 f"slot {index} as {name}, which the view does not offer"
             )
-        gpu: GpuType = view.gpu
-        return gpu
 
     def mark_busy(self, index: int, end_s: float) -> None:
         """Mark a slot without a job as busy until an expected time, in seconds."""
@@ -513,12 +512,12 @@ class View:
             _, end_s = self._busy.pop(index)
             if self._ends_s is not None:
                 del self._ends_s[bisect_left(self._ends_s, end_s)]
-            if index in self._run.closed:
+            if index in self._closed:
                 self.bill_overtime(index)
 
     def bill_overtime(self, index: int) -> None:
         """Bill a closed slot for the time during which a job still held it."""
-        more_s = max(0.0, self._run.now_s - self._run.closed[index])
+        more_s = max(0.0, self._run.now_s - self._closed[index])
         self._run.records.tally.more["overtime_h"] += more_s / 3600.0
 
 

@@ -525,3 +525,10 @@ def test_a_run_of_no_jobs_has_no_means():
         math.isnan(figures[name])
         for name in ("wait_min", "miss_pct", "tardiness_min", "utilisation_pct")
     )
+
+
+def test_a_run_has_at_most_29_attributes():
+    """CPython looks up methods of an object with more attributes by a slower path."""
+    subject = subject_of(cg.day("normal"))
+    run = subject.simulation(subject.make_policy("fifo"), 0)
+    assert len(vars(run)) <= 29

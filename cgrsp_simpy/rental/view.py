@@ -490,7 +490,8 @@ class View:
         index = view.index if type(view) is SlotView else None
         if type(index) is not int or not 0 <= index < len(self._slots):
             raise AssignmentError(f"{shown(view)}, which is not a slot of the fleet")
-        if view is not self._slots[index] and view.gpu not in self._choices:
+        idle = self._run.ledger.mask >> index & 1
+        if idle and view is not self._slots[index] and view.gpu not in self._choices:
             name = getattr(view.gpu, "name", view.gpu)
             raise AssignmentError(
                 f"slot {index} as {name}, which the view does not offer"

@@ -4,7 +4,10 @@ tests/<room>/test_<file>.py, those of a room as a whole in tests/<room>/test_<ro
 
 import ast
 import re
+import subprocess
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parents[1]
 PACKAGE = TESTS.parent / "cgrsp_simpy"
@@ -29,7 +32,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/days.py": "theory/test_queues.py",
-    "rental/kernel": "rental/test_bulk.py",  # compiled, by whole runs
+    "rental/kernel": "rental/kernel/test_loop.py",  # by whole runs
     "rental/resume.py": "rental/test_state.py",  # compiled, by whole runs
     "rental/toml.py": "rental/test_scenario.py",
     "papers/thesis/table_figures.py": "papers/thesis/test_figures.py",
@@ -71,6 +74,20 @@ def own(file):
     """The place of the tests of a file of the package."""
     name = file.parent.name if file.stem == "__init__" else file.stem
     return TESTS / file.parent / f"test_{name}.py"
+
+
+@pytest.mark.skipif(not (TESTS.parent / ".git").exists(), reason="no clone")
+def test_the_top_level_holds_these_folders_only():
+    listed = subprocess.run(
+        ["git", "ls-files"],
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    folders = {line.split("/")[0] for line in listed.stdout.split() if "/" in line}
+    visible = {"cgrsp_simpy", "docs", "figures", "scenarios", "tests"}
+    assert {name for name in folders if name[0] != "."} == visible
 
 
 def test_each_file_of_the_package_has_its_tests():

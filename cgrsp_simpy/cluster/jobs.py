@@ -263,7 +263,8 @@ class Mix:
     within each class, and kind, GPUs and duration are independent. Families of a kind,
     and users, have shares in proportion to 1, 1/2, 1/3 and so on. A family runs at 0.1
     to 10 iterations per second on one GPU (log-uniform, drawn per seed); a job's
-    iterations are this rate times its duration times its GPUs^0.9.
+    iterations are this rate times its duration times its GPUs^0.9. Overestimates are
+    those of [1]_.
 
     Raises InputError if shares do not sum to 1 or are not one per class, or if limits
     do not increase.
@@ -298,7 +299,7 @@ class Mix:
     )
     overestimate: NotNegative = parameter(
         "An estimate is the duration times a uniform number from 1 to 1 +"
-        " overestimate [1]_; 0: estimates are exact.",
+        " overestimate; 0: estimates are exact.",
         default=0.0,
     )
     families: UpToAMillion = parameter("Number of model families per kind.", default=5)

@@ -50,6 +50,7 @@ from cgrsp_simpy.rental.workload import (
     PoissonWorkload,
     arrivals_after,
     submissions_s,
+    widths,
 )
 
 few_slots = rule("at most 10,000 slots", lambda slots: len(slots) <= 10_000, len)
@@ -551,6 +552,12 @@ class ResumedSubject(state.FromStateSubject, RentalSubject):
         model = self.model
         if model.state.stock or model.wait_s or model._estimates_s:
             return "its state has stock that was seen or estimates, or it starts later"
+        widest, classes = max(widths(model.workload), default=1), model.workload.classes
+        for entry in model.state.jobs:
+            job = model._job(entry)
+            weight = classes[job.deadline_class].weight
+            if job.gpus > widest or weight not in (None, job.weight):
+                return "a job of its state has more slots or another weight than others"
         return super().not_compiled(policy)
 
     def compiled(self, policy: Any, seed: int, drawn: Any, records: bool) -> Run | None:

@@ -188,6 +188,8 @@ def advance(run: State, setting: Setting, law: Law | None) -> int:
         if need != DECIDE:
             return need
         if law is None:
+            if run.at_s[len(run.fleet) + 1] < math.inf:  # set in the run's first state
+                comes(run, len(run.fleet) + 1, math.inf, 0)
             succeeded = by_rules(run, setting)
         else:
             succeeded = by_cost(run, setting, law)

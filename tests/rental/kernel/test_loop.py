@@ -2,12 +2,14 @@
 seconds, compiling it minutes.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rental.test_bulk import INDICES, OTHERS, POLICIES, RESERVED, differing, tied
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import COMPILED
 from cgrsp_simpy.rental import bulk
 from cgrsp_simpy.rental.kernel import loop, rules
@@ -82,3 +84,45 @@ def test_other_scenarios_are_those_of_simpy(name):
     scenario = subject_of(OTHERS[name]).varied(jobs=40)
     policies = ["rh", "cadr"] + ["triage"] * (scenario.market.poll_s is None)
     assert differing([scenario], policies, range(1)) == []
+
+
+GANGS = replace(
+    cg.day("quiet"),
+    workload=cg.JobList([cg.Job(n, 0, 9e3, 1, False, 1 + n // 2) for n in range(3)]),
+)
+STATE = {
+    "now_s": 1,
+    "slots": ["RTX 3090"] * 2,
+    "to_come": 0,
+    "running": [
+        {"id": job, "submit_s": 0, "deadline_s": 9e3, "dispatch_s": 0, "slots": [job]}
+        for job in range(2)
+    ],
+}
+
+
+def from_state(scenario, waiting, policy, **more):
+    """A scenario from a state in which two jobs run, and its compiled run, or None."""
+    table = STATE | {"waiting": waiting} | more
+    model = cg.State.from_table(table).resumed(scenario)
+    subject = model.subject(model)
+    return model, subject.compiled(subject.make_policy(policy), 1, None, True)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_decision_cancels_the_wake_up_of_a_state():
+    """A gang of two waits for two jobs; the state's wake-up is between their ends."""
+    gang = [{"id": 2, "submit_s": 0, "deadline_s": 9e3, "gpus": 2}]
+    _, run = from_state(GANGS, gang, "fifo")
+    wake_s = float(run.jobs["finish_s"][:2].mean())
+    model, compiled = from_state(GANGS, gang, "fifo", wake_s=wake_s)
+    assert compiled.decisions == 2
+    assert cg.simulate(model, "fifo", 1, engine="simpy").decisions == 2
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("unlike", [{"gpus": 2}, {"weight": 3}])
+def test_a_state_with_jobs_unlike_those_of_the_workload_is_not_compiled(unlike):
+    job = {"id": 2, "submit_s": 0, "deadline_s": 9e3}
+    assert from_state(cg.day("quiet"), [job], "c-mu")[1] is not None
+    assert from_state(cg.day("quiet"), [job | unlike], "c-mu")[1] is None

@@ -540,3 +540,9 @@ def test_weights_of_a_log_multiply_those_of_its_classes(file):
     log = cg.trace(path, classes=classes, class_column="qos").workload
     assert [job.weight for job, _ in log.generate(0, cg.Service())] == [6.0, 3.0]
     assert np.all([each.weight is None for each in log.classes])
+
+
+def test_the_offered_load_counts_the_slots_of_each_job():
+    known = cg.day("hectic").known()
+    wider = replace(known, gpus_per_job=2.5)
+    assert wider.offered_load == pytest.approx(2.5 * known.offered_load)

@@ -113,6 +113,19 @@ def test_an_instance_that_is_taken_while_it_restarts(taken_at):
     assert run.jobs["restarting_s"].tolist() == [25]
 
 
+def test_a_policy_sees_a_restart_as_no_progress(taken_at):
+    taken_at(60)
+    seen = []
+
+    def look(view):
+        seen.append((view.now_s, [each.left for each in view.running]))
+        return cg.make_policy("fifo")(view)
+
+    terms = cg.Terms(**SPOT, restart_s=20)
+    cg.simulate(scenario([(0, 1e6), (100, 1e6)], terms, slots=2), look)
+    assert seen == [(0, []), (60, []), (100, [0.9])]
+
+
 def test_a_warm_instance_is_taken_from_nobody(taken_at):
     taken_at(150)
     events = []

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
-from scipy.stats import chisquare
+from scipy.stats import chisquare, expon, lognorm
 from support import check_refused
 
 import cgrsp_simpy as cg
@@ -142,6 +142,20 @@ def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(
 
 
 any_scenario = scenarios() | scenarios(gangs=True)
+
+
+@pytest.mark.parametrize("above", [0.0, 0.8, 1.3])
+@pytest.mark.parametrize(
+    "service, law",
+    [
+        (cg.Service(sigma=(0.2,)), lognorm(0.2, scale=np.exp(-0.02))),
+        (cg.Service("exponential"), expon()),
+    ],
+)
+def test_the_rest_of_a_running_job_is_drawn_above_what_has_run(service, law, above):
+    for uniform in (0.01, 0.3, 0.99):
+        factor = service.factor_above(1, uniform, above)
+        assert law.sf(factor) / law.sf(above) == pytest.approx(1 - uniform)
 
 
 def state_of(scenario, policy, part, seed):

@@ -2,6 +2,7 @@
 seconds, compiling it minutes.
 """
 
+import random
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -86,6 +87,25 @@ def test_other_scenarios_are_those_of_simpy(name):
     assert differing([scenario], policies, range(1)) == []
 
 
+@pytest.mark.usefixtures("plain")
+def test_few_jobs_of_one_moment_on_warm_instances_are_those_of_simpy():
+    cases = []
+    for case in range(30):
+        drawn = random.Random(case)
+        jobs = [
+            cg.Job(job, 0, drawn.uniform(300, 4000), drawn.randint(1, 3))
+            for job in range(drawn.randint(3, 6))
+        ]
+        day = cg.day(
+            drawn.choice(["quiet", "hectic", "surge"]),
+            slots=drawn.randint(1, 2),
+            free_types=drawn.random() < 0.7,
+            terms=cg.Terms(warm_s=1e4),
+        )
+        cases.append(replace(day, workload=cg.JobList(jobs)))
+    assert differing(cases, ["triage", "cadr"], range(1)) == []
+
+
 GANGS = replace(
     cg.day("quiet"),
     workload=cg.JobList([cg.Job(n, 0, 9e3, 1, False, 1 + n // 2) for n in range(3)]),
@@ -110,11 +130,15 @@ def from_state(scenario, waiting, policy, **more):
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_decision_cancels_the_wake_up_of_a_state():
-    """A gang of two waits for two jobs; the state's wake-up is between their ends."""
+@pytest.mark.parametrize("before_end", [0, 1], ids=["between ends", "before both"])
+def test_a_wake_up_of_a_state_is_for_its_first_decision_and_an_idle_slot(before_end):
+    """A gang of two waits for two jobs; the state's wake-up is before a slot is idle,
+    or between the ends, when there was a decision already.
+    """
     gang = [{"id": 2, "submit_s": 0, "deadline_s": 9e3, "gpus": 2}]
     _, run = from_state(GANGS, gang, "fifo")
-    wake_s = float(run.jobs["finish_s"][:2].mean())
+    ends_s = run.jobs["finish_s"][:2]
+    wake_s = float(ends_s.min() / 2 if before_end else ends_s.mean())
     model, compiled = from_state(GANGS, gang, "fifo", wake_s=wake_s)
     assert compiled.decisions == 2
     assert cg.simulate(model, "fifo", 1, engine="simpy").decisions == 2

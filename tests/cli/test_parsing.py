@@ -291,3 +291,22 @@ def test_bash_completes_verbs_options_and_words_of_a_scenario(tmp_path, file, ca
 def test_a_shell_without_completion_is_refused(capsys):
     pytest.importorskip("shtab")
     check_bad_input(outcome(capsys, "--completion", "dos"), ["--completion", "'dos'"])
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "number"),
+    [
+        ("run", "--seed", "0"),
+        ("step", "--steps", "200"),
+        *((verb, "--seeds", "10") for verb in ("compare", "sweep")),
+        ("advise", "--seeds", "20"),
+        ("forecast", "--seeds", "200"),
+        ("verify", "--sample", "5"),
+        ("verify", "--seed", "0"),
+        ("app", "--port", "8501"),
+    ],
+)
+def test_help_has_the_default_of_a_number(verb, option, number):
+    text = " ".join(parser_of(verb).format_help().split())
+    described = text.rpartition(f"{option} N")[2].partition(" --")[0]
+    assert f"(default: {number})" in described

@@ -360,6 +360,16 @@ def test_a_what_if_moves_the_whole_chain(file):
         assert row["wait_s"] == 0 and row["wait_difference_s"] == -25
 
 
+def test_a_job_is_ready_at_the_end_of_a_first_job_that_has_no_recorded_one(file):
+    """Its own recorded time, 150, is not before its submission, and is left out."""
+    text = (
+        "job_id,submit_s,start_s,ready_s,service_s,gpus,after\n"
+        "a,0,,0,5,1,\nb,50,200,150,9,1,a\n"
+    )
+    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((1,)))
+    assert (jobs.predecessor.tolist(), jobs.earliest_s.tolist()) == ([-1, 0], [0, 50])
+
+
 def test_a_job_submitted_after_the_end_of_its_predecessor_is_ready_then(file):
     """It is submitted 40 s after that end, so it does not depend on it. With a think
     time of 40 s it is submitted when it is ready, as in a chain of feedback.

@@ -2,6 +2,8 @@
 run.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from cluster.cases import jobs_of, simulate
@@ -16,6 +18,7 @@ from cgrsp_simpy.cluster.report import (
     course,
     fragmentation,
     jain,
+    measured,
     metrics,
     moves,
 )
@@ -214,3 +217,17 @@ def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
     run = simulate(jobs_of((1e18, 2, 10.0)), Cluster((4,)), fifo)
     assert run.jobs["start_s"][0] == run.jobs["finish_s"][0]
     assert course(run)["busy"].tolist() == [0]
+
+
+def test_of_an_unsettled_run_jobs_that_start_after_the_last_arrival_have_no_times(
+    three,
+):
+    """The last job arrives at 10 and starts at 100; had it come at 100, it would have
+    started.
+    """
+    plan = SimpleNamespace(jobs=range(3), settled=False)
+    at_once = three.jobs.copy()
+    at_once["submit_s"][2] = 100
+    for jobs, finite in ((three.jobs, [True, True, False]), (at_once, [True] * 3)):
+        found = measured(SimpleNamespace(jobs=jobs, plan=plan))
+        assert np.isfinite(found["finish_s"]).tolist() == finite

@@ -24,6 +24,8 @@ from cgrsp_simpy.decide.recommend import (
     Spot,
     Trials,
     fleets,
+    neighbours,
+    scheduled,
     under_load,
     variant,
 )
@@ -236,6 +238,80 @@ def test_a_climb_ends_where_one_more_and_one_fewer_are_worse(least, monkeypatch)
     monkeypatch.setattr(own, "best", best)
     assert own.climb(own.trials.now, own.few).slots == least
     assert len(set(visited)) < 40  # steps grow: not one by one
+
+
+@pytest.fixture
+def priced(monkeypatch):
+    """A search in which each option's cost on a seed is given."""
+
+    def make(cost, policies=("fifo", "edf")):
+        own = search(place(slots=2, gpus=(SLOW, FAST)), policies)
+
+        def run(options, seeds):
+            for option in options:
+                done = own.trials.figures.setdefault(option, {})
+                done |= {seed: {COST: cost(option, seed)} for seed in seeds}
+
+        monkeypatch.setattr(own.trials, "run", run)
+        return own
+
+    return make
+
+
+@pytest.mark.parametrize("best", [("edf", 7, "all fast"), ("fifo", 3, FREE)])
+def test_the_cheapest_of_known_costs_is_found(best, priced):
+    """Costs that differ by seed, with one minimum."""
+
+    def cost(option, seed):
+        other = 3 * (option.policy != best[0]) + 5 * (option.types != best[2])
+        return 20 + (seed * 7) % 5 + other + (option.slots - best[1]) ** 2
+
+    assert priced(cost).cheapest() == Option(*best)
+
+
+def test_options_that_differ_neither_surely_nor_by_much_are_ties(priced):
+    """Beside the best, one differs by chance, one surely, one by chance and much."""
+    now = priced(lambda option, seed: 0.0).trials.now
+    best, alike, surely, much = (now._replace(slots=slots) for slots in (3, 4, 5, 6))
+    more = {
+        best: lambda sign: 0.0,
+        alike: lambda sign: 0.5 + 3 * sign,
+        surely: lambda sign: 1.0,
+        much: lambda sign: 5.0 + 60 * sign,
+        now: lambda sign: 0.5 + 3 * sign,
+    }
+    own = priced(lambda option, seed: 100 + seed % 5 + more[option]((-1) ** seed))
+    own.trials.run([now, best, alike, surely, much], own.seeds)
+    assert own.ties(best, own.seeds) == [best, alike]
+
+
+HOURLY = Option("fifo", 4, FIXED, ((0.0, 2), (9.0, 4)))
+
+
+def test_neighbours_of_a_schedule_differ_by_one_change():
+    """The hours of 0 cannot be earlier, and two spans do not begin together."""
+    one_slot = {((0.0, n), (9.0, 4)) for n in (1, 3)}
+    one_slot |= {((0.0, 2), (9.0, n)) for n in (3, 5)}
+    moved = {((hour, 2), (9.0, 4)) for hour in (1.0, 3.0)}
+    moved |= {((0.0, 2), (hour, 4)) for hour in (10.0, 8.0, 12.0, 6.0)}
+    merged = {()}
+    found = neighbours(HOURLY, 1)
+    assert {each.hours for each in found} == one_slot | moved | merged
+    assert {each.slots for each in found if not each.hours} == {2, 4}
+    schedules = [each for each in found if each.hours]
+    assert all(each.slots == max(n for _, n in each.hours) for each in schedules)
+    fewest = {number for each in neighbours(HOURLY, 2) for _, number in each.hours}
+    assert min(fewest) == 2
+    early = HOURLY._replace(hours=((1.0, 2), (23.0, 4)))
+    assert {each.hours[0][0] for each in neighbours(early, 1) if each.hours} == {
+        *(0.0, 1.0, 2.0, 4.0)
+    }
+
+
+def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots():
+    numbers = [2] * 6 + [5] * 3 + [4] * 3 + [9] * 4 + [8] * 2 + [3] * 6
+    assert scheduled(HOURLY, numbers).hours == ((0, 2), (6, 5), (12, 9), (18, 3))
+    assert scheduled(HOURLY, [3] * 24) == HOURLY._replace(slots=3, hours=())
 
 
 def scarce():

@@ -53,6 +53,29 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
             check(instance, state)
 
 
+@given(st.lists(st.integers(0, 9), max_size=8), st.integers(-1, 10))
+def test_tasks_that_have_ended_by_a_time_are_counted(ends, at_s):
+    """Entry 0 is the time at which the GPU is free."""
+    assert descent.ended([0, *sorted(ends)], len(ends), at_s) == sum(
+        end <= at_s for end in ends
+    )
+
+
+@pytest.mark.parametrize(("other", "where"), [(0.1, 0), (0.9, 1)])
+def test_a_move_of_a_kick_takes_a_task_near_a_late_one_to_the_drawn_gpu(other, where):
+    """Two GPUs, each with late tasks; all draws but that of the GPU are the other's."""
+    instance = cg.hgsp.Instance(
+        *([10.0] * 6, [1.0] * 6, [0.0] * 6, [1.0] * 6, [0.0] * 6),
+        gpus=(cg.hgsp.Gpu("a", 10, 1.0), cg.hgsp.Gpu("b", 10, 1.0)),
+    )
+    state = state_of(from_sequences(instance, [[0, 1, 2], [3, 4, 5]]))
+    draw = np.full(descent.PER_ROUND, 1 - other)
+    draw[[0, 3, 4]] = 0.0, other, 0.9  # one move, to this GPU, no swap
+    descent.kick(state, rows_of(draw))
+    assert len(sequences_of(state)[where]) == 4
+    check(instance, state)
+
+
 @pytest.mark.slow
 def test_a_kick_makes_as_many_random_moves_as_are_drawn():
     """From one to all: each depends on its own numbers, and none on further ones."""

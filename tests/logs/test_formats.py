@@ -747,6 +747,21 @@ def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
     ]
 
 
+@pytest.mark.parametrize("column", ["num_prompt_tokens", "num_generation_tokens"])
+def test_half_a_token_is_a_bad_row(file, column):
+    name, text, *_ = MADE_UP["llm"]
+    half = re.sub(f'"{column}": (\\d+)', rf'"{column}": \1.5', text, count=1)
+    log = read_log(file(half, name), format="llm")
+    assert [fault.line for fault in log.report.bad] == [1] and len(log) == 1
+    assert "a whole number" in log.report.bad[0].what
+
+
+@pytest.mark.parametrize(("first_s", "dated"), [(999_999_999, False), (10**9, True)])
+def test_times_from_2001_on_are_dates(file, first_s, dated):
+    log = read_log(file(f"{HEAD}a,{first_s},5\nb,{first_s + 60},5\n"))
+    assert (log.start is not None) == dated
+
+
 def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
     found = read_log(file((HEAD + "Müller,0,5\nMöller,1,5\n").encode("latin-1")))
     assert found.tags["job_id"] == ("Müller", "Möller")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from market.snapshots import trace
-from support import check_bad_input, check_refused, outcome
+from support import check_bad_input, check_refused, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series, read_market, read_series
@@ -89,6 +89,14 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
 def test_what_is_wrong_is_one_line(file, text, told):
     path = file(text, "zone.json")
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
+
+
+test_prices_of_polls_are_checked = refusals(
+    ([1.0, -0.5], "price of poll 1(=-0.5) must be a number >= 0"),
+    ([float("nan"), 1.0], "price of poll 0(=nan)"),
+    ([1.0], "number of prices(=1) must be 2, one per poll"),
+    call=lambda usd_per_h: Series.of("a", 60, [True, False], usd_per_h),
+)
 
 
 def tracked(at, high=0, medium=0, low=0, price=2.5):

@@ -1,10 +1,12 @@
 """The exact program and the lower bounds, against brute force and known optima."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 import scipy
 from hgsp.tasks import SLOW, instance_of, needs_orlib, optimum_of, orlib, unrelated
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from support import brute_force, check_refused
 
@@ -12,9 +14,12 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.solver import SolverError
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide import bounds as day_bounds
+from cgrsp_simpy.hgsp import exact as exact_program
 from cgrsp_simpy.hgsp.bounds import alone, by_capacity, lower_bound
 from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.instance import Gpu, Instance, cluster
+from cgrsp_simpy.hgsp.schedule import from_sequences
+from cgrsp_simpy.hgsp.search import search
 
 
 @st.composite
@@ -39,11 +44,20 @@ def tiny(draw, most=5):
     return unrelated(draw, Instance(*rows.T, gpus=(Gpu("slow", 40, 1.0), *gpus)))
 
 
-@given(tiny())
-@settings(max_examples=12)
-def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance):
+def by_the_slowest(instance, moves):
+    """A poor schedule: the tasks on the first GPU, the last one first."""
+    rows = [range(instance.tasks - 1, -1, -1), *[()] * (len(instance.gpus) - 1)]
+    return from_sequences(instance, [[*row] for row in rows]), 0
+
+
+@given(tiny(), st.booleans())
+@settings(max_examples=20, phases=[Phase.explicit, Phase.generate])  # shrinks slowly
+def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance, poor):
+    """Whether the program knows the schedule of a search, or a poor one."""
     best = brute_force(instance)
-    exact = solve_exact(instance)
+    poor = poor and np.isfinite(instance.times_s[:, 0]).all()
+    with patch.object(exact_program, "search", by_the_slowest if poor else search):
+        exact = solve_exact(instance)
     assert exact.optimal
     assert exact.schedule.fault() == ""
     assert exact.schedule.weighted_tardiness == pytest.approx(best, abs=1e-6)

@@ -109,3 +109,21 @@ def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(
         two(cores=3), waiting_policy(policy), M5[:2], work_conserving=lent
     )
     assert simulated(case, keep=True).jobs["on_demand"].tolist() == [False, True]
+
+
+def test_a_job_sent_away_takes_an_idle_machine_of_a_conserving_pool_at_once_only():
+    """One machine, free at 10: a job that is sent away at 10 takes it, one at 9.5 does
+    not wait for it.
+    """
+    for submit_s, sent in ((9.5, True), (10, False)):
+        case = cg.waiting.Scenario(
+            jobs_of((0, 10, 1, 0), (submit_s, 5, 1, 0)),
+            waiting_policy("sww", wait_s=7),
+            1,
+            errors=Mispredictions(wait_over=1.0),
+            work_conserving=True,
+        )
+        for run in (simulated, follow):
+            jobs = run(case, keep=True).jobs
+            assert jobs["on_demand"].tolist() == [False, sent]
+            assert waits_s(jobs).tolist() == [0, 0]

@@ -30,6 +30,7 @@ def test_the_tight_job_of_three_goes_to_the_3090_and_the_loose_ones_to_a4000s(
 
 
 def test_the_three_jobs_start_at_once_and_end_by_the_table(three_jobs):
+    assert column(three_jobs, "deadline_s") == [3600, 8 * 3600, 8 * 3600]
     assert column(three_jobs, "start_s") == [0, 0, 0]
     assert column(three_jobs, "finish_s") == [59.7, 68.7, 60.0]
     assert three_jobs.summary()["wait_min"] == three_jobs.summary()["miss_pct"] == 0

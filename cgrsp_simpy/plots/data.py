@@ -133,11 +133,3 @@ def named(runs: Sequence[Drawn], policies: Iterable[str]) -> list[str]:
         f"{name} ({names[:place].count(name) + 1})" if often[name] > 1 else name
         for place, name in enumerate(names)
     ]
-
-
-def check_published(
-    published: Mapping[str, Any] | None, policies: Iterable[str]
-) -> None:
-    """Raise InputError for a published policy that the study does not have."""
-    for policy in published or ():
-        check_one_of("published policy", policy, policies)

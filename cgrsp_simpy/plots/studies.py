@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,13 +13,12 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.checks import check_one_of, is_number, require
 from cgrsp_simpy.base.metric import Metric
-from cgrsp_simpy.base.parameters import Finite, checked, listed
+from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.data import (
     Study,
     Sweep,
     axis,
-    check_published,
     found,
     metrics_of,
     replications,
@@ -29,7 +28,6 @@ from cgrsp_simpy.plots.parts import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
 
 LINES = ("-", "--", ":", "-.")
-Pair = Annotated[tuple[Finite, Finite], listed("a pair of numbers", 2)]
 
 
 @literal
@@ -38,37 +36,24 @@ def policy_bars(
     study: Study,
     metric: str,
     ax: Axes | None = None,
-    published: Mapping[str, Finite] | None = None,
     differences: bool = False,
     **style: Any,
 ) -> Axes:
     """Plot one bar per policy with its 95 % interval.
 
-    study: result of `cg.compare`. metric: its name, such as "miss_pct". published:
-    policy -> value, drawn as hollow marks. differences: plot paired differences from
-    the first policy instead of means; their intervals show whether two policies differ.
-    style: style of the bars. Raises InputError for an unknown metric, an unknown
-    published policy, or published values with differences. Source: thesis Section
-    5.1.3.
+    study: result of `cg.compare`. metric: its name, such as "miss_pct". differences:
+    plot paired differences from the first policy instead of means; their intervals show
+    whether two policies differ. style: style of the bars. Raises InputError for an
+    unknown metric. Source: thesis Section 5.1.3.
     """
     values, half_widths = found(study, metric)
-    check_published(published, study.policies)
     if differences:
-        require(
-            not published,
-            "published",
-            published,
-            "omitted if differences are drawn",
-        )
         return _difference_bars(study, metric, ax, style)
     policies = study.policies
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
-    theirs = (
-        [published.get(policy, np.nan) for policy in policies] if published else None
-    )
-    marks.bars(ax, policies, values, half_widths, theirs, **style)
+    marks.bars(ax, policies, values, half_widths, **style)
     ax.set_xlabel(axis(metric, study))
-    _explain(ax, [study], published, by_policy=False)
+    _explain(ax, [study])
     return ax
 
 
@@ -112,16 +97,14 @@ def sweep_lines(
     metric: str,
     ax: Axes | None = None,
     over: str | None = None,
-    published: Mapping[str, Mapping[Any, Finite]] | None = None,
     **style: Any,
 ) -> Axes:
     """Plot a metric over a parameter: one line per policy, with 95 % intervals.
 
     sweep: result of `cg.sweep`. over: the parameter, needed if several vary;
-    combinations of the others have separate lines. published: policy -> value of the
-    parameter -> metric, drawn as hollow marks. style: style of the lines. Raises
-    InputError for another object, an unknown metric or parameter, a missing `over`, or
-    an unknown published policy. Source: thesis Section 5.1.3.
+    combinations of the others have separate lines. style: style of the lines. Raises
+    InputError for another object, an unknown metric or parameter, or a missing `over`.
+    Source: thesis Section 5.1.3.
     """
     require(
         isinstance(sweep, Iterable), "sweep", sweep, "a sweep, such as cg.sweep(...)"
@@ -140,18 +123,10 @@ def sweep_lines(
     x = list(dict.fromkeys(point[over] for point, _ in points))
     x = sorted(x) if all(map(is_number, x)) else x
     series, styles = _series(points, metric, over, x)
-    policies = list(
-        dict.fromkeys(policy for _, study in points for policy in study.policies)
-    )
-    check_published(published, policies)
     ax = axes(ax)
-    theirs = {
-        policy: [row.get(value, np.nan) for value in x]
-        for policy, row in (published or {}).items()
-    }
-    marks.lines(ax, x, series, theirs, styles, **style)
+    marks.lines(ax, x, series, styles=styles, **style)
     ax.set(xlabel=axis(over), ylabel=axis(metric, points[0][1]))
-    _explain(ax, [study for _, study in points], published)
+    _explain(ax, [study for _, study in points])
     return ax
 
 
@@ -193,48 +168,25 @@ def pareto(
     x: str = "miss_pct",
     y: str = "tardiness_min",
     ax: Axes | None = None,
-    published: Mapping[str, Pair] | None = None,
     **style: Any,
 ) -> Axes:
     """Plot one point per policy for two metrics, with intervals and the Pareto front.
 
-    study: result of `cg.compare`. published: policy -> its x and y, drawn as hollow
-    marks. style: style of the points. Raises InputError for an unknown metric or
-    policy.
+    study: result of `cg.compare`. style: style of the points. Raises InputError for an
+    unknown metric.
     """
     values = {metric: found(study, metric) for metric in (x, y)}
-    policies = study.policies
-    check_published(published, policies)
-    ax = axes(ax)
-    pairs = (
-        [published.get(policy, (np.nan, np.nan)) for policy in policies]
-        if published
-        else []
-    )
+    policies, ax = study.policies, axes(ax)
     metrics = metrics_of(study)
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
-    theirs = (
-        ([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-        if published
-        else None
-    )
-    marks.points(ax, policies, values[x], values[y], theirs, front=less, **style)
+    marks.points(ax, policies, values[x], values[y], front=less, **style)
     ax.set(xlabel=axis(x, study), ylabel=axis(y, study))
-    _explain(ax, [study], published, front=True)
+    _explain(ax, [study], front=True)
     return ax
 
 
-def _explain(
-    ax: Axes,
-    studies: Sequence[Study],
-    published: Mapping[str, Any] | None,
-    by_policy: bool = True,
-    front: bool = False,
-) -> None:
-    handles = (
-        [marks.published(list(published) if by_policy else ())] if published else []
-    )
-    handles += [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
+def _explain(ax: Axes, studies: Sequence[Study], front: bool = False) -> None:
+    handles = [Line2D([], [], label="Pareto front", **marks.FRONT)] if front else []
     titles = ", ".join(dict.fromkeys(study.title for study in studies))
     marks.legend_above(ax, handles, f"{titles}: {replications(studies[0])}")
 

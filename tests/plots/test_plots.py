@@ -118,7 +118,6 @@ MADE_UP = {
     "rh": {"miss_pct": 7.0, "tardiness_min": 20.0},
     "cadr": {"miss_pct": 7.5, "tardiness_min": 5.0},
 }
-PUBLISHED = {"fifo": 23.0, "cadr": 7.9}
 
 
 def sweep_of(names, values=(3, 5, 7)):
@@ -292,16 +291,6 @@ def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first policy at the top
 
 
-def test_policy_bars_put_published_values_beside(ax):
-    plots.policy_bars(study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED)
-    (hollow,) = [line for line in ax.lines if line.get_label() == "published"]
-    assert hollow.get_markerfacecolor() == "none"
-    assert np.array_equal(
-        hollow.get_xdata(), [23.0, np.nan, np.nan, 7.9], equal_nan=True
-    )
-    assert [text.get_text() for text in ax.get_legend().texts] == ["published"]
-
-
 def paired_study():
     """Of three policies on four seeds, with noise that the seeds share."""
     shared = np.array([0.0, 10.0, 20.0, 30.0])
@@ -353,7 +342,7 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
 
 @pytest.mark.slow
 def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
-    plots.sweep_lines(sweep, "wait_min", ax=ax, published={"cadr": {4: 9.0}})
+    plots.sweep_lines(sweep, "wait_min", ax=ax)
     lines = {
         line.get_label(): line
         for line in ax.lines
@@ -365,10 +354,6 @@ def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
             at.means()[policy]["wait_min"].mean for _, at in sweep
         ]
         assert lines[policy].get_marker() == LOOKS[policy].marker
-    # no caps of intervals
-    marks = [line for line in ax.lines if line.get_marker() != "_"]
-    (hollow,) = [line for line in marks if line.get_markerfacecolor() == "none"]
-    assert np.array_equal(hollow.get_ydata(), [np.nan, 9.0, np.nan], equal_nan=True)
     assert ax.get_xlabel() == "slots"
 
 
@@ -446,12 +431,10 @@ DRAW = {
     "slot_timeline": lambda **more: plots.slot_timeline(three_jobs(), **more),
     "wait_histogram": lambda **more: plots.wait_histogram(three_jobs(), **more),
     "policy_bars": lambda **more: plots.policy_bars(
-        study_of(MADE_UP), "miss_pct", published=PUBLISHED, **more
+        study_of(MADE_UP), "miss_pct", **more
     ),
     "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
-    "pareto": lambda **more: plots.pareto(
-        study_of(MADE_UP), published={"rh": (8.0, 20.3)}, **more
-    ),
+    "pareto": lambda **more: plots.pareto(study_of(MADE_UP), **more),
     "daily": lambda **more: plots.daily(MONTH, "miss_pct", **more),
     "monitor": lambda **more: plots.monitor(cg.simulate(bank, seed=1), "desk", **more),
     "welch": lambda **more: plots.welch(
@@ -611,40 +594,10 @@ test_wrong_arguments_are_told = refusals(
         "unknown metric 'mis_pct'; did you mean 'miss_pct'?",
     ),
     (
-        lambda: plots.policy_bars(study_of(MADE_UP), "miss_pct", published={"edf": 1}),
-        "unknown published policy 'edf'",
-    ),
-    (
-        lambda: plots.policy_bars(
-            paired_study(), "miss_pct", published={"rh": 1.0}, differences=True
-        ),
-        "published",
-    ),
-    (
         lambda: plots.policy_bars(
             study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
         ),
         "at least two",
-    ),
-    *(
-        (
-            lambda value=value: plots.policy_bars(
-                study_of(MADE_UP), "miss_pct", published=value
-            ),
-            words,
-        )
-        for value, words in (
-            (3, "published(=3) must be a mapping"),
-            ({"rh": "x"}, "published(='x') must be a finite number"),
-        )
-    ),
-    (
-        lambda: plots.pareto(study_of(MADE_UP), published={"rh": 3}),
-        "published(=3) must be a pair of numbers",
-    ),
-    (
-        lambda: plots.sweep_lines(sweep_of(["rh"]), "miss_pct", published={"rh": 3}),
-        "published(=3) must be a mapping",
     ),
     (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
     (
@@ -653,20 +606,12 @@ test_wrong_arguments_are_told = refusals(
     ),
     (lambda: plots.pareto(study_of(MADE_UP), x="wait"), "unknown metric 'wait'"),
     (
-        lambda: plots.pareto(study_of(MADE_UP), published={"edf": (1, 1)}),
-        "unknown published policy 'edf'",
-    ),
-    (
         lambda: plots.sweep_lines(sweep_of(["fifo"]), "wait"),
         "unknown metric 'wait'",
     ),
     (
         lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", over="slot"),
         "unknown parameter 'slot'; did you mean 'slots'",
-    ),
-    (
-        lambda: plots.sweep_lines(sweep_of(["fifo"]), "miss_pct", published={"rh": {}}),
-        "unknown published policy 'rh'",
     ),
     (
         lambda: plots.sweep_lines([({}, study_of(MADE_UP))], "miss_pct"),
@@ -920,8 +865,12 @@ def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
 
 PICTURES = {
     "gantt": lambda ax: plots.gantt(three_jobs(), ax=ax),
-    "policy_bars": lambda ax: plots.policy_bars(
-        study_of(MADE_UP), "miss_pct", ax=ax, published=PUBLISHED
+    "bars": lambda ax: marks.bars(
+        ax,
+        [*MADE_UP],
+        [row["miss_pct"] for row in MADE_UP.values()],
+        [0.5] * 4,
+        [23.0, np.nan, np.nan, 7.9],
     ),
     "pareto": lambda ax: plots.pareto(study_of(MADE_UP), ax=ax),
     "sweep_lines": lambda ax: plots.sweep_lines(

@@ -51,7 +51,7 @@ def by_the_slowest(instance, moves):
 
 
 @given(tiny(), st.booleans())
-@settings(max_examples=20, phases=[Phase.explicit, Phase.generate])  # shrinks slowly
+@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # shrinks slowly
 def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance, poor):
     """Whether the program knows the schedule of a search, or a poor one."""
     best = brute_force(instance)

@@ -56,9 +56,9 @@ def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
 @given(st.lists(st.integers(0, 9), max_size=8), st.integers(-1, 10))
 def test_tasks_that_have_ended_by_a_time_are_counted(ends, at_s):
     """Entry 0 is the time at which the GPU is free."""
-    assert descent.ended([0, *sorted(ends)], len(ends), at_s) == sum(
-        end <= at_s for end in ends
-    )
+    finish_s = rows_of(np.array([0.0, *sorted(ends)]))
+    found = descent.ended(finish_s, len(ends), float(at_s))
+    assert found == sum(end <= at_s for end in ends)
 
 
 @pytest.mark.parametrize(("other", "where"), [(0.1, 0), (0.9, 1)])

@@ -139,9 +139,10 @@ def _lectures(args: argparse.Namespace) -> Answer:
     if not option:
         return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
     files, folder = _files(option, name, scripts[name], answers), Path(target)
-    for file in files:
-        is_free = not (folder / file).exists()
-        require(is_free, option, target, f"a folder without {file}")
+    for file, content in files.items():
+        path = folder / file  # it may be left of an interrupted copy
+        same = option == "--copy" and path.is_file() and path.read_bytes() == content()
+        require(same or not path.exists(), option, target, f"a folder without {file}")
     if option == "--slides":
         log.info("running lecture %s, which takes up to a minute", name)
     for file, content in files.items():

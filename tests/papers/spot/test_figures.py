@@ -15,7 +15,6 @@ def fewer_steps(monkeypatch):
     monkeypatch.setattr(expected, "STEPS", 60)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("fewer_steps")
 def test_the_course_lies_where_there_are_spot_instances():
     rows = rows_of(FIGURES["course"], Runs(2))

@@ -144,7 +144,6 @@ def test_known_cells_exist():
 # ---- Runs ----
 
 
-@pytest.mark.slow
 def test_reproduced_means_are_those_of_compare(small):
     study = cg.compare(cg.day("hectic"), ["cadr:critical_ratio=5"], range(3))
     (cell,) = [

@@ -101,7 +101,6 @@ def few():
     }
 
 
-@pytest.mark.slow
 def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
     far = few[6]["RH vs FIFO, miss", "t"]
     assert (far.verdict, far.ours) == (DIFFERENT, "-45.548")
@@ -113,7 +112,6 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
     assert all(one.half_width < 25 for one in others)
 
 
-@pytest.mark.slow
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
     n, figures = 5, few[5]
     edf, fifo = (
@@ -167,7 +165,6 @@ def test_rounding_is_half_of_the_last_digit(printed, half):
     assert rounding(printed) == pytest.approx(half)
 
 
-@pytest.mark.slow
 def test_a_cell_is_an_entry_with_its_interval_and_z(small):
     entry, cell = small[0].entry(), small[0]
     assert (entry.where, entry.statement) == ("Table 5.9", "CR* = 1.5, wait, min")

@@ -11,7 +11,9 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.cli import parser_of
 from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.cluster import public_program
+from cgrsp_simpy.papers.cluster.printed import computed as of_cluster
 from cgrsp_simpy.papers.hgsp.printed import computed as of_hgsp
+from cgrsp_simpy.papers.hgsp.printed import of_table_two as of_llm
 from cgrsp_simpy.papers.ledger import Entry
 from cgrsp_simpy.papers.thesis.printed import of_text as of_thesis
 
@@ -227,7 +229,7 @@ def test_papers_without_long_runs_give_what_was_recorded(paper):
 
 
 def test_statements_of_texts_are_as_recorded():
-    for entry in [*of_thesis(), *of_hgsp()]:
+    for entry in [*of_thesis(), *of_hgsp(), *of_llm(), *of_cluster()]:
         as_recorded = [
             replace(recorded, command="")
             for recorded in found(entry.paper, entry.where, entry.statement)

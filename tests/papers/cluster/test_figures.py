@@ -2,12 +2,14 @@
 
 from collections import Counter
 from functools import cache
+from math import inf
 
 import pytest
 from support import rows_of
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.papers.cluster import table
+from cgrsp_simpy.papers import ledger
+from cgrsp_simpy.papers.cluster import printed, table
 from cgrsp_simpy.papers.cluster.figures import (
     FIGURES,
     METRICS,
@@ -78,3 +80,104 @@ def test_paired_differences_decide_which_schedulers_differ():
 def test_all_schedulers_are_tabled_except_those_for_logs(monkeypatch):
     monkeypatch.setattr(table, "studies", lambda *given: given)
     assert {*cg.cluster.SCHEDULERS} - {*Runs().tabled[-1]} == {"multifactor", "ordered"}
+
+
+# ---- claims and cells, on made-up runs ----
+
+SEEDS, NAMES = range(4), (*table.STATIC, *table.DYNAMIC)
+
+
+def made_up(load):
+    """Utilisation 100 x load; dynamic schedulers start 3 more jobs per hour, or 30 at
+    load 1; of the waits' variance nothing is known.
+    """
+    rows = [
+        {
+            "policy": name,
+            "seed": seed,
+            "throughput_per_h": 20.0
+            + seed
+            + index
+            + (3 if load < 1 else 30) * (name in table.DYNAMIC),
+            "utilisation_pct": 100 * load + seed,
+            "wait_s": 800.0 + seed,
+            "wait_variance_s2": inf,
+            "starved": 10.0 - 20.0 * (name in table.DYNAMIC) * (load > 0.5) + index,
+            "success_pct": 85.0 + 10 * (name in table.DYNAMIC) + seed,
+        }
+        for index, name in enumerate(NAMES)
+        for seed in SEEDS
+    ]
+    return Comparison(cg.cluster.Scenario(), NAMES, rows)
+
+
+MADE_UP = {(table.CUT, load): made_up(load) for load in (0.45, 0.7, 1.0)}
+
+
+def test_the_load_of_a_scheduler_is_that_of_its_printed_utilisation():
+    loads = {"fifo": 0.45, "hps": 0.7} | dict.fromkeys(["shortest", "shortest-gpu"], 1)
+    found = table.closest(MADE_UP)
+    assert loads.items() <= found.items()
+    rows = table.rows(MADE_UP)
+    assert len(rows) == 3 * len(table.PUBLISHED)
+    assert {row["scheduler"]: row["load"] for row in rows if row["closest"]} == found
+    (fifo,) = where(rows, scheduler="fifo", load=0.7)
+    assert (fifo["throughput_per_h"], fifo["published_throughput_per_h"]) == (
+        21.5,
+        12.5,
+    )
+    assert fifo["published_wait_s"] is None
+
+
+def test_claims_compare_the_groups_and_the_worst_with_the_best():
+    """Static ones have 20 to 23 jobs per hour, dynamic ones 24 to 26, and 3 or 30
+    more: the means differ by 3.5 and the extremes by 1, and these.
+    """
+    rows = table.claims(MADE_UP)
+    found = {
+        (row["load"], kind): (row[kind], row[f"{kind}_holds"])
+        for row in where(rows, figure="throughput_per_h")
+        for kind in ("mean", "best")
+    }
+    assert found[0.7, "mean"] == (pytest.approx(6.5), "yes")
+    assert found[0.7, "best"] == (pytest.approx(4.0), "yes")
+    assert found[1.0, "mean"] == (pytest.approx(33.5), "yes")
+    starved = {
+        row["load"]: (row["mean_holds"], row["best_holds"])
+        for row in where(rows, figure="starved")
+    }
+    assert starved == {0.45: ("no", "no"), 0.7: ("yes", "yes"), 1.0: ("yes", "yes")}
+    unknown = where(rows, figure="wait_variance_s2")
+    assert {row["mean_holds"] for row in unknown} == {"open"}
+    assert table.verdict(rows, "throughput_per_h", "mean") == (
+        ledger.REPRODUCED,
+        "true at every load",
+    )
+    assert table.verdict(rows, "starved", "best") == (
+        ledger.DIFFERENT,
+        "true at loads 0.7, 1",
+    )
+    assert table.verdict(rows, "wait_variance_s2", "best") == (
+        ledger.UNDECIDED,
+        "true at no load",
+    )
+
+
+def test_cells_are_judged_at_the_closest_load():
+    entries = {
+        (entry.where, entry.statement): entry for entry in printed.cells(MADE_UP)
+    }
+    hps = entries["Table II", "hps, utilisation_pct"]
+    assert (hps.verdict, hps.printed) == (ledger.UNTESTABLE, "78.2")
+    assert hps.ours.startswith("71.5 ± ") and "0.7" in hps.reason
+    assert entries["Table II", "hps, wait_s"].verdict == ledger.DIFFERENT
+    assert entries["Table II", "pbs, wait_s"].ours.startswith("801.5 ± ")
+    assert ("Table II", "hps, wait_variance_s2") not in entries
+    assert entries["Section VI", "sjf, starved"].ours.startswith("11.0 ± ")
+    said = {entry.statement: entry for entry in printed.sentences(MADE_UP)}
+    done = {
+        name: said[f"{name} schedulers, jobs completed, %"]
+        for name in ("static", "dynamic")
+    }
+    assert {entry.verdict for entry in done.values()} == {ledger.REPRODUCED}
+    assert done["static"].ours == "86.5 to 86.5"

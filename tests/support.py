@@ -2,6 +2,7 @@
 refusals, logs.
 """
 
+import ast
 import csv
 import inspect
 import io
@@ -37,6 +38,7 @@ from cgrsp_simpy.studies.subject import subject_of
 CGRSP = [sys.executable, "-m", "cgrsp_simpy"]
 # next to the project, if it exists
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ANSWERS = Path(__file__).resolve().parents[1] / "scenarios" / "answers"
 # of an LLM service: a prompt token takes 1 ms, a step that only decodes 10 ms
 STEPS = StepTable(
     tuple(
@@ -359,6 +361,18 @@ def edited(function, *texts):
         source = source.replace(old, new)
     exec(source, names)
     return names[function.__name__]
+
+
+def answer_of(script, name, nth=0):
+    """The nth function of a name in a script of scenarios/answers, which is not run."""
+    path = ANSWERS / f"{script}.py"
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
+    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
+    chosen = [each for each in functions if each.name == name][nth]
+    space = {}
+    exec(compile(ast.Module([*imports, chosen], []), str(path), "exec"), space)
+    return space[name]
 
 
 def code_tests(right, wrong):

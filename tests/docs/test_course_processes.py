@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-import simpy
-from support import code_tests, fifo_waits
+from support import answer_of, code_tests, fifo_waits
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
@@ -169,22 +168,6 @@ def test_numbers_of_a_hundred_students(number):
 # ---- exercises that ask for code: right answers, and wrong ones with their hints ----
 
 
-def customer(env, desk, service):
-    arrival = env.now
-    with desk.request() as turn:
-        yield turn
-        wait = env.now - arrival
-        yield env.timeout(service)
-    return wait
-
-
-def station(env, before, after, work):
-    while True:
-        part = yield before.get()
-        yield env.timeout(work)
-        yield after.put(part)
-
-
 def station_at_once(env, before, after, work):
     def one(part):
         yield env.timeout(work)
@@ -193,52 +176,6 @@ def station_at_once(env, before, after, work):
     while True:
         part = yield before.get()
         env.process(one(part))
-
-
-def stays(env, desk, stay, service):
-    arrival = env.now
-    with desk.request() as turn:
-        yield turn
-        yield env.timeout(service)
-    stay.tally(env.now - arrival)
-
-
-def in_order(events):
-    return [number for *_, number in sorted(events, key=lambda event: event[:2])]
-
-
-def source(env, gaps, times):
-    for gap in gaps:
-        yield env.timeout(gap)
-        times.append(env.now)
-
-
-def patient(env, bed, urgent, stay):
-    arrival = env.now
-    with bed.request(priority=1 - urgent) as turn:
-        yield turn
-        wait = env.now - arrival
-        yield env.timeout(stay)
-    return wait
-
-
-def pieces(env, work, every):
-    while work > 1e-9:
-        piece = min(every, work)
-        try:
-            yield env.timeout(piece)
-            work -= piece
-        except simpy.Interrupt:
-            pass
-    return env.now
-
-
-def caller(env, desk, talk, patience):
-    with desk.request() as turn:
-        if turn in (yield turn | env.timeout(patience)):
-            yield env.timeout(talk)
-            return 1
-    return 0
 
 
 def caller_waits_for_the_agent(env, desk, talk, patience):
@@ -251,30 +188,20 @@ def caller_waits_for_the_agent(env, desk, talk, patience):
     return 1
 
 
-def urgent_job(env, machine, priority, work):
-    arrival, left = env.now, work
-    while left > 0:
-        with machine.request(priority=priority) as turn:
-            yield turn
-            begin = env.now
-            try:
-                yield env.timeout(left)
-                left = 0
-            except simpy.Interrupt:
-                left -= env.now - begin
-    return env.now - arrival
+def in_order(events):
+    return [number for *_, number in sorted(events, key=lambda event: event[:2])]
 
 
 RIGHT = {
-    "15.2": pieces,
-    "15.3": caller,
-    "15.4": urgent_job,
-    "4.2": patient,
+    "15.2": answer_of("15_interrupts", "job"),
+    "15.3": answer_of("15_interrupts", "caller"),
+    "15.4": answer_of("15_interrupts", "job", 1),
+    "4.2": answer_of("04_concept_and_verification", "patient"),
     "1.2": in_order,
-    "1.3": source,
-    "2.2": customer,
-    "2.3": station,
-    "3.3": stays,
+    "1.3": answer_of("01_event_list", "source"),
+    "2.2": answer_of("02_processes", "customer"),
+    "2.3": answer_of("02_processes", "station"),
+    "3.3": answer_of("03_measuring", "customer"),
 }
 ASKS = "with desk.request() as turn:"
 STAYS = "env.now - arrival"
@@ -361,7 +288,7 @@ WRONG = [
     (
         "1.3",
         "no time passes",
-        *("gap in gaps", "now in np.cumsum(gaps)"),
+        *("gap in gaps", 'now in __import__("itertools").accumulate(gaps)'),
         *("timeout(gap)", "timeout(0)"),
         *("(env.now)", "(now)"),
     ),
@@ -381,7 +308,7 @@ WRONG = [
     ("3.3", "who releases", ASKS, "if turn := desk.request():"),
     ("3.3", "served at once", "        yield env", "    yield env"),
     ("3.3", "no time passes", "timeout(service)", "timeout(0)"),
-    ("3.3", "takes 3 positional arguments", customer),
+    ("3.3", "takes 3 positional arguments", RIGHT["2.2"]),
     ("2.2", "returns nothing", "return wait", "return"),
     ("2.2", "until the customer leaves", "return wait", "return wait + service"),
     ("2.2", "who releases", ASKS, "if turn := desk.request():"),

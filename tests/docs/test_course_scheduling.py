@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from support import code_tests
+from support import answer_of, code_tests
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.exercises import check, question
@@ -95,45 +95,12 @@ def test_own_numbers_right_and_wrong_answers(number):
 # ---- exercises that ask for code ----
 
 
-def job(env, machine, work, due):
-    with machine.request(priority=due) as turn:
-        yield turn
-        yield env.timeout(work)
-    return max(0, env.now - due)
-
-
-def oven(env, store, size, patience, work, ends):
-    while True:
-        yield store.get()
-        parts, over = 1, env.timeout(patience)
-        while parts < size:
-            part = store.get()
-            if part not in (yield part | over):
-                part.cancel()
-                break
-            parts += 1
-        yield env.timeout(work)
-        ends.extend([env.now] * parts)
-
-
-def ratio(view):
-    def key(job):
-        return (job.due_s - view.now_s) / job.work_s
-
-    return zip(sorted(view.queue, key=key), view.free)
-
-
-def rented(env, slot, delay, work):
-    submit = env.now
-    with slot.request() as turn:
-        yield turn
-        yield env.timeout(delay)
-        wait = env.now - submit
-        yield env.timeout(work)
-    return wait
-
-
-RIGHT = {"16.2": job, "16.3": oven, "16.4": ratio, "17.2": rented}
+RIGHT = {
+    "16.2": answer_of("16_scheduling", "job"),
+    "16.3": answer_of("16_scheduling", "oven"),
+    "16.4": answer_of("16_scheduling", "policy"),
+    "17.2": answer_of("17_thesis_days", "job"),
+}
 TARDINESS = "max(0, env.now - due)"
 DELAY = "        yield env.timeout(delay)\n"
 AFTER = "        wait = env.now - submit\n        yield env.timeout(work)"
@@ -180,7 +147,7 @@ WRONG = [
     ("16.4", "that is the due date", RATIO, "job.due_s"),
     ("16.4", "shortest first", RATIO, "job.work_s"),
     ("16.4", "first come, first served", RATIO, "0"),
-    ("16.4", "Error", "zip(sorted(view.queue, key=key), view.free)", "[]"),
+    ("16.4", "Error", "zip(sorted(view.queue, key=ratio), view.free)", "[]"),
     ("17.2", "returns nothing", "return wait", "return"),
     ("17.2", "until the execution begins", "return wait", "return wait - delay"),
     ("17.2", "until the end", "return wait", "return wait + work"),
@@ -210,20 +177,11 @@ test_right_code_is_accepted, test_wrong_code_is_refused_with_a_hint = code_tests
 # ---- a policy for rented GPUs ----
 
 
-def rush_in_time(view):
-    def rank(job):
-        expected_s = view.known.gpus[0].mean_execution_s[job.complexity - 1]
-        slack_s = job.deadline_s - view.now_s - expected_s
-        return (0, job.deadline_s) if job.tight and slack_s < 1800 else (1, expected_s)
-
-    return zip(sorted(view.queue, key=rank), view.idle)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "hint"),
     [
-        (rush_in_time, ""),
+        (answer_of("18_thesis_policies", "policy"), ""),
         ("fifo", "must not be overtaken"),
         ("spt", "must not be overtaken"),
         ("edf", "in no hurry"),

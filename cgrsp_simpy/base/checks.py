@@ -35,7 +35,7 @@ def require(ok: bool, name: str, value: object, allowed: str) -> None:
 def shown(value: object) -> str:
     """Return a string representation of a value, shortened if long."""
     try:
-        text = repr(value)
+        text = " ".join(map(str.strip, repr(value).splitlines()))  # of arrays
     except Exception:
         # Python writes no whole number of more than 4,300 digits, and no list that is
         # nested deeply; the __repr__ of a user's class may fail

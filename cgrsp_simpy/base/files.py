@@ -304,12 +304,16 @@ def json_of(text: str, **how: Any) -> Any:
     """Parse JSON text; a one-line InputError if it is invalid."""
     try:
         return json.loads(text, **how)
+    except InputError:  # of a parser in `how`
+        raise
     except json.JSONDecodeError as error:
         raise InputError(
             f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
         ) from None
-    except RecursionError:
-        raise InputError("not JSON") from None
+    except (RecursionError, ValueError):
+        raise InputError(
+            "not JSON (nested too deeply, or a number with thousands of digits)"
+        ) from None
 
 
 class Zones:
@@ -357,12 +361,23 @@ def note(log: logging.Logger, path: Path, strict: bool, what: str, remedy: str) 
     log.warning("%s: %s (%s)", path, what, remedy)
 
 
+def content_of(path: Path) -> bytes:
+    """Return the content of a file; InputError if it is too large.
+
+    The limit also holds for a device, whose size is unknown.
+    """
+    check_named(path)
+    with path.open("rb") as file:
+        content = file.read(-1 if _LARGE.get() else MOST_BYTES + 1)
+    check_size(len(content))
+    return content
+
+
 def read_toml(path: Path) -> dict[str, Any]:
     """Read the tables of a TOML file; InputError if invalid, OSError if unreadable."""
-    check_named(path)
-    check_size(path.stat().st_size)
+    content = content_of(path)
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        return tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise InputError("not TOML (nested too deeply)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -412,9 +427,8 @@ def check_keys(where: str, table: Any, allowed: Iterable[str]) -> None:
 
 def mapping(where: str, table: Any) -> dict[str, Any]:
     """Return a table; InputError for anything else."""
-    if not isinstance(table, dict):
-        raise InputError(f"{where}(={table!r}) must be a table")
-    return table
+    require(isinstance(table, dict), where, table, "a table")
+    return cast(dict[str, Any], table)
 
 
 def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cgrsp_simpy.base.checks import tried
+from cgrsp_simpy.base.files import write_whole
 
 if TYPE_CHECKING:
     import pandas
@@ -104,8 +105,8 @@ def from_cell(text: str) -> str:
 
 
 def write_csv(path: str | Path, rows: Rows) -> None:
-    """Write the rows to a CSV file."""
-    Path(path).write_text(csv_text(rows), encoding="utf-8")
+    """Write the rows to a CSV file, atomically."""
+    write_whole(Path(path), csv_text(rows).encode())
 
 
 def to_pandas(rows: Rows) -> pandas.DataFrame:

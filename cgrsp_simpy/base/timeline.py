@@ -13,18 +13,27 @@ import numpy.typing as npt
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import require
 
+MOST_LETTERS = 40  # of the name of a phase or process in a record
 PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
     [
         ("job", "i8"),
         ("resource", "i4"),
         ("amount", "f8"),
-        ("phase", "U40"),
+        ("phase", f"U{MOST_LETTERS}"),
         ("from_s", "f8"),
         ("to_s", "f8"),
     ]
 )
 """Columns of a claim: a job, its place and phase, from when to when in seconds."""
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise InputError for a name that a column of a record would cut off."""
+    allowed = f"at most {MOST_LETTERS} characters"
+    require(len(name) <= MOST_LETTERS, what, name, allowed)
+
+
 VISIT = np.dtype(
     [
         ("job", "i8"),

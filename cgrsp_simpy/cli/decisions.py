@@ -266,9 +266,9 @@ def _frontier(
     if args.report is not None:
         from cgrsp_simpy.decide import figures  # loads matplotlib
 
-        figures.frontier(
-            f"{scenario.name}, {many(len(seeds), 'seed')}, {DRAWS} draws of each"
-        ).write(Path(args.report), rows)
+        title = f"{scenario.name}, {many(len(seeds), 'seed')}, {DRAWS} draws of each"
+        titled = [{**row, "title": title} for row in rows]
+        figures.FRONTIER.write(Path(args.report), titled)
         log.info("the figure is in %s", args.report)
     least = [
         {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
@@ -325,7 +325,7 @@ def _frontier_tables(name: str, rows: Sequence[Row], limits: Frontier) -> list[T
         {
             "policy": row["name"],
             **{each: _spread(row, each) for each in shown},
-            "least miss_pct at this wait": limits.miss_pct(row["wait_min"]) or None,
+            "least miss_pct at this wait": limits.miss_pct(row["wait_min"]),
         }
         for row in rows
         if row["kind"] == "policy"
@@ -342,7 +342,7 @@ def _frontier_tables(name: str, rows: Sequence[Row], limits: Frontier) -> list[T
             "policies",
             cells_of(policies),
             f"means over {DRAWS} draws of each seed's arrivals{spread};"
-            f" -: {NONE_KNOWN}",
+            f" 0: {NONE_KNOWN}",
         ),
     ]
 

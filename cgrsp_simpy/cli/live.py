@@ -29,7 +29,7 @@ from cgrsp_simpy.engine.state import State, table_of
 
 NAMED = f"a scenario and parameters, such as hectic slots=5 ({RENTAL_NAMES}; cluster)"
 USUAL = "triage; for a cluster, easy"
-PACE_PER_S = 5_000.0  # jobs that are simulated, roughly
+PACE_PER_S = 1_000.0  # jobs that are simulated in SimPy, roughly
 
 
 def _add_state(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.table import csv_text, grouped, page
+from cgrsp_simpy.base.table import grouped, page, write_csv
 from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
@@ -168,7 +168,7 @@ def write_report(advice: Advice, folder: Path) -> None:
         pictures += f"<figcaption>{title}</figcaption></figure>"
     text = page(advice.title, [advice.html(pictures)], PRINT)
     write_whole(folder / "advice.html", text.encode())
-    write_whole(folder / "advice.csv", csv_text(advice.rows).encode())
+    write_csv(folder / "advice.csv", advice.rows)
 
 
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}
@@ -249,14 +249,15 @@ def _to_the_edges(
     return wait, np.array([max(top, miss_pct[0]), *miss_pct, miss_pct[-1]])
 
 
-def frontier(note: str) -> Figure:
-    """Return the Figure of rows for `policies_and_frontier`. note: the axes' title."""
-
-    def draw(canvas: Canvas, rows: list[Row]) -> None:
-        policies_and_frontier(rows, canvas.add_subplot(), note)
-
-    title = "Misses against wait, and what no policy can reach"
-    return Figure("frontier", title, (6.3, 4.0), draw=draw)
+def _draw_frontier(canvas: Canvas, rows: list[Row]) -> None:
+    policies_and_frontier(rows, canvas.add_subplot(), rows[0]["title"] or "")
 
 
-FIGURES = {figure.stem: figure for figure in (*ADVICE, frontier(""))}
+FRONTIER = Figure(
+    "frontier",
+    "Misses against wait, and what no policy can reach",
+    (6.3, 4.0),
+    draw=_draw_frontier,
+    texts=("title",),
+)
+FIGURES = {figure.stem: figure for figure in (*ADVICE, FRONTIER)}

@@ -149,7 +149,8 @@ def _stop(live: Any, state: State) -> Process:
     yield live.timeout(state.now_s + LOOK_S)
     known = {job.id for job in state.jobs}
     while live.pending_claims or not known.isdisjoint(map(job_id, live.job_processes)):
-        yield live.timeout(LOOK_S)
+        # ever longer, so that a run of years is looked at rarely
+        yield live.timeout(max(LOOK_S, 0.05 * (live.now_s - state.now_s)))
     live.stop_arrivals = True
 
 

@@ -15,7 +15,7 @@ import simpy
 from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, Renamed
-from cgrsp_simpy.base.timeline import CLAIM, PHASES
+from cgrsp_simpy.base.timeline import CLAIM, PHASES, check_name
 from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.resources import grant_now
 
@@ -235,6 +235,7 @@ class Claim(simpy.Event):
         name: value of the column "phase" of `Run.claims`; the phase lasts until the
         next one, or the release. at_s: start time, seconds; now if None.
         """
+        check_name("phase", name)
         self.phases = [*self.phases, (name, self.env.now if at_s is None else at_s)]
 
     def release(self) -> None:

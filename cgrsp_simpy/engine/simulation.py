@@ -28,6 +28,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.timeline import check_name
 from cgrsp_simpy.engine.claim import ENDED, REQUESTED, WAITING, Claim
 from cgrsp_simpy.engine.dispatcher import Dispatcher
 from cgrsp_simpy.engine.events import (
@@ -405,6 +406,7 @@ class Simulation:
         An example is an instance that is kept warm after the job has released it.
         number: the resource's. phase: name of this usage.
         """
+        check_name("phase", phase)
         if self.records.claims is not None:
             parts, phases = ((number, 1.0),), ((phase, from_s),)
             self.records.claims.recent.append(

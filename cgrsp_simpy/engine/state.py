@@ -22,7 +22,7 @@ import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
-    check_size,
+    content_of,
     faults_of,
     json_of,
     mapping,
@@ -194,11 +194,19 @@ def table_of(path: str | Path) -> Mapping[str, Any]:
     path = Path(path)
     with faults_of(path):
         try:
-            check_size(path.stat().st_size)
-            text = path.read_bytes().decode()
+            text = content_of(path).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise InputError("not JSON") from None
-        return mapping("the file", json_of(text, parse_constant=_refuse_constant))
+        hooks = {"parse_constant": _refuse_constant, "object_pairs_hook": _different}
+        return mapping("the file", json_of(text, **hooks))
+
+
+def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; InputError if a key occurs twice."""
+    table = dict(pairs)
+    names = [name for name, _ in pairs]
+    require(len(table) == len(pairs), "keys of an object", names, "different")
+    return table
 
 
 def _refuse_constant(name: str) -> None:

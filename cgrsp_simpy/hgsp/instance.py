@@ -33,7 +33,6 @@ from cgrsp_simpy.base.files import (
     make,
     read_toml,
     text_of,
-    write_whole,
 )
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -45,7 +44,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
-from cgrsp_simpy.base.table import csv_text, from_cell
+from cgrsp_simpy.base.table import from_cell, write_csv
 from cgrsp_simpy.logs import Tags
 
 log = logging.getLogger(__name__)
@@ -282,7 +281,7 @@ def write_instance(instance: Instance, path: str | Path) -> None:
         for task, values in zip(instance.task_names, zip(*columns.values()))
     ]
     tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
-    write_whole(Path(path), csv_text(tagged).encode())
+    write_csv(path, tagged)
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:

@@ -38,7 +38,7 @@ class GpuType:
     )
     speed: Positive = parameter(
         "Speed relative to the RTX 3090, > 0; the execution times of a log are"
-        " divided by it.",
+        " divided by it. Without a log it has no effect.",
         default=1.0,
     )
 

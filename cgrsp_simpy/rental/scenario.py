@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, read_toml, toml_text
+from cgrsp_simpy.base.files import faults_of, read_toml, toml_text, write_whole
 from cgrsp_simpy.base.parameters import Entries, declared, parameter, rule
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.events import policy_name
@@ -407,7 +407,7 @@ class Scenario(Model):
         An existing file is overwritten. Raises InputError for a workload that no file
         can represent, and for a part of a class of your own, which TOML cannot name.
         """
-        Path(path).write_text(toml_text(tables(self)), encoding="utf-8")
+        write_whole(Path(path), toml_text(tables(self)).encode())
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:

@@ -444,11 +444,13 @@ def scenarios_of(
 def points_of(grid: Mapping[str, Any]) -> Iterator[Point]:
     """Yield the points of a grid; InputError as in `sweep`."""
     require(isinstance(grid, Mapping), "grid", grid, "a mapping from names to values")
-    columns = [
-        [python_number(value) for value in (values if _varies(values) else [values])]
-        for values in grid.values()
-    ]
-    for name, column in zip(grid, columns):
+    columns = []
+    for name, values in grid.items():
+        varied = values if _varies(values) else [values]
+        column = [python_number(value) for value in varied]
+        flat = not any(hasattr(value, "ndim") for value in column)
+        allowed = "a value or a list of values, none of which is an array"
+        require(flat, f"values of {name}", values, allowed)
         require(len(column) > 0, f"values of {name}", column, "at least one value")
         require(
             all(value not in column[:place] for place, value in enumerate(column)),
@@ -456,12 +458,15 @@ def points_of(grid: Mapping[str, Any]) -> Iterator[Point]:
             column,
             "different",
         )
+        columns.append(column)
     for values in itertools.product(*columns):
         yield dict(zip(grid, values))
 
 
 def _varies(values: Any) -> bool:
-    return isinstance(values, Iterable) and not isinstance(values, str)
+    # an array without dimensions is not iterable
+    single = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+    return isinstance(values, Iterable) and not single
 
 
 def _scenario(

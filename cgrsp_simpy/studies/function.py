@@ -20,7 +20,7 @@ from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import write_csv
-from cgrsp_simpy.base.timeline import VISIT, Timeline
+from cgrsp_simpy.base.timeline import MOST_LETTERS, VISIT, Timeline, check_name
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import Environment, policy_name
 from cgrsp_simpy.engine.model import Model
@@ -134,7 +134,7 @@ def as_model(scenario: Any) -> Any:
 REQUEST = np.dtype(
     [
         ("job", np.intp),  # indexes; where Python has 32 bits, bincount takes no "i8"
-        ("process", "U40"),
+        ("process", f"U{MOST_LETTERS}"),
         ("resource", "i4"),
         ("made_s", "f8"),
         ("granted_s", "f8"),
@@ -468,6 +468,13 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     return {**measured, **returned}
 
 
+def _name_of(process: Any) -> str:
+    """Return the name of the function that a process runs, or ""."""
+    name = getattr(getattr(process, "_generator", None), "__name__", "")
+    check_name("name of a process", name)
+    return str(name)
+
+
 def _observations(
     env: Environment, records: bool, figures: Mapping[str, float], unit_s: float
 ) -> Observations:
@@ -493,7 +500,7 @@ def _observations(
     rows = [
         (
             jobs.setdefault(process, len(jobs)),
-            getattr(getattr(process, "_generator", None), "__name__", ""),
+            _name_of(process),
             number,
             made * unit_s,
             granted * unit_s,

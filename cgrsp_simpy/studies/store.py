@@ -21,7 +21,7 @@ from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import (
-    check_size,
+    content_of,
     faults_of,
     output_path,
     within,
@@ -233,8 +233,7 @@ class Store:
 def kept_json(path: Path) -> Any:
     """Read a JSON file of a results directory; InputError if it cannot be read."""
     with faults_of(path):
-        check_size(path.stat().st_size)
-        content = path.read_bytes()
+        content = content_of(path)
     try:
         return json.loads(content.decode())
     except (ValueError, RecursionError):

@@ -17,6 +17,7 @@ from cgrsp_simpy.analysis.statistics import (
     paired_test,
 )
 from cgrsp_simpy.base.checks import check_one_of
+from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import (
@@ -66,7 +67,7 @@ class Results(Protocol):
 
     def to_json(self, path: str | Path) -> None:
         """Write means and differences to a JSON file; overwrite an existing one."""
-        Path(path).write_text(self.json(), encoding="utf-8")
+        write_whole(Path(path), self.json().encode())
 
     def json(self) -> str:
         """Return means and differences as JSON."""

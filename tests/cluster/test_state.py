@@ -204,6 +204,20 @@ def test_easy_does_not_count_gpus_of_a_draining_node_that_become_free():
     assert reasons("easy", drains) == {}
 
 
+def test_a_node_that_is_closed_for_ages_costs_little_time():
+    closed = [{"node": node, "until_s": 1e9} for node in range(3)]
+    before_s = process_time()
+    [row] = forecast(
+        read(
+            TABLE | {"closed": closed, "running": [], "waiting": TABLE["waiting"][:1]}
+        ),
+        cg.cluster.Scenario(Offered(jobs=9), NODES),
+        ["easy"],
+        range(1),
+    ).jobs
+    assert row["start_median_s"] == 1e9 and process_time() - before_s < 10
+
+
 @pytest.mark.slow
 def test_the_greatest_job_number_costs_little_time():
     began_s = process_time()

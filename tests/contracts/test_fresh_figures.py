@@ -138,7 +138,10 @@ def test_the_frontier_is_what_the_package_gives(capsys):
         "--format",
         "csv",
     )
-    rows = csv_rows(output(capsys, "bound", "hectic", *options))
+    title = {"title": "hectic, 10 seeds, 20 draws of each"}
+    rows = [
+        row | title for row in csv_rows(output(capsys, "bound", "hectic", *options))
+    ]
     assert not stale(rows, FOLDER / "frontier" / "frontier.csv")
 
 

@@ -221,6 +221,16 @@ def test_a_phase_keeps_its_whole_name():
     assert claims["phase"].tolist() == ["checking the result"]
 
 
+def test_a_phase_whose_name_would_be_cut_off_is_refused():
+    def named(run, job):
+        with run.claim(job) as claim:
+            yield claim
+            claim.phase("p" * 41)
+
+    with pytest.raises(cg.InputError, match=r"phase.* must be at most 40 characters"):
+        cg.simulate(Shop(named, 1), "first")
+
+
 test_a_number_of_a_stream_is_whole_and_not_negative = refusals(
     (-1, "number of the stream 'work'(=-1) must be a whole number >= 0"),
     (1.5, "number of the stream 'work'(=1.5)"),

@@ -430,9 +430,13 @@ def test_states_that_cannot_be_give_one_line(case, file, capsys):
 
 
 DEEP = b'{"memory": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+LONG = b'{"now_s": ' + b"9" * 5000 + b"}"
+TWICE = json.dumps(TABLE)[:-1].encode() + b', "now_s": 950}'
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[1, 2", b"[]", DEEP])
+@pytest.mark.parametrize(
+    "content", [b"{", b"\xff", b"", b"[1, 2", b"[]", DEEP, LONG, TWICE]
+)
 def test_a_file_that_is_not_json_gives_one_line(content, tmp_path, capsys):
     path = tmp_path / "state.json"
     path.write_bytes(content)

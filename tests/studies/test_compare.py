@@ -413,6 +413,14 @@ def test_a_grid_takes_any_values(values):
     ] == [2, 4]
 
 
+@pytest.mark.parametrize("values", [np.ones((2, 2)), np.array(3), [np.arange(2)]])
+def test_a_grid_takes_no_array_as_a_value(values):
+    check_refused(
+        lambda: cg.sweep(cg.day, {"name": "quiet", "slots": values}, ["fifo"], [0]),
+        r"values of slots.* none of which is an array",
+    )
+
+
 @pytest.mark.parametrize(
     "study",
     [

@@ -101,6 +101,25 @@ def test_precision_and_selection_take_any_figure():
     assert cg.select(short_bank, [{"tellers": 2}, {"tellers": 4}], 5.0, first=5)
 
 
+def test_a_process_with_a_name_that_would_be_cut_off_is_refused():
+    @cg.model
+    def model(env):
+        desk = cg.Resource(env, name="desk")
+
+        def customer():
+            with desk.request() as turn:
+                yield turn
+
+        customer.__name__ = customer.__qualname__ = "c" * 41
+        env.process(customer())
+        env.run(1)
+
+    check_refused(
+        lambda: cg.simulate(model, records=True),
+        "name of a process.* must be at most 40 characters",
+    )
+
+
 def test_a_sweep_varies_parameters():
     sweep = cg.sweep(bank, {"tellers": [2, 3], "gap_s": 50.0}, seeds=range(3))
     assert [point for point, _ in sweep] == [{"tellers": 2}, {"tellers": 3}]

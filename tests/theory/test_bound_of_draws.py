@@ -15,7 +15,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
-from cgrsp_simpy.decide.figures import policies_and_frontier
+from cgrsp_simpy.decide.figures import FRONTIER, policies_and_frontier
 from cgrsp_simpy.decide.gaps import Frontier, frontier, over_draws
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.studies.subject import subject_of
@@ -324,6 +324,17 @@ def test_the_frontier_of_one_seed_has_no_intervals_in_print_or_picture(capsys):
     texts = policies_and_frontier(rows).get_legend().texts
     labels = [text.get_text() for text in texts]
     assert labels == ["edf", "lower bound", "no policy"]
+
+
+def test_the_frontier_is_redrawn_with_its_title(tmp_path):
+    halves = {"wait_min_half": 1.0, "miss_pct_half": 1.0, "title": "a title"}
+    rows = [
+        {"kind": kind, "name": "edf", "wait_min": 10.0, "miss_pct": 5.0, **halves}
+        for kind in ("bound", "policy")
+    ]
+    path, *_ = FRONTIER.write(tmp_path, rows)
+    [ax] = FRONTIER.redraw(path).axes
+    assert ax.get_legend().get_title().get_text() == "a title"
 
 
 def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():

@@ -133,8 +133,9 @@ class Instance:
     tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
-        if len(self.times_s) and not np.size(self.workload):
-            object.__setattr__(self, "workload", np.ones(len(self.times_s)))
+        object.__setattr__(self, "times_s", numbers("times_s", self.times_s, "f8"))
+        if self.times_s.size and not np.size(self.workload):
+            object.__setattr__(self, "workload", np.ones(self.times_s.shape[:1]))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
             raise InputError(f"{self.name} contains no tasks")
@@ -192,8 +193,7 @@ class Instance:
             )
 
     def _set_times(self) -> None:
-        times_s = numbers("times_s", self.times_s, "f8")
-        times_s = times_s if times_s.size else self.related_s
+        times_s = self.times_s if self.times_s.size else self.related_s
         shape = (self.tasks, len(self.gpus))
         require(times_s.shape == shape, "shape of times_s", times_s.shape, f"{shape}")
         refuse(
@@ -219,9 +219,18 @@ class Instance:
             ),
         )
         object.__setattr__(self, "times_s", times_s)
+        least_s = times_s.min(axis=1)
+        refuse(
+            self.arrival_s + least_s <= self.arrival_s,
+            lambda index: (
+                f"arrival_s of {self._called(index + 1)}"
+                f"(={self.arrival_s[index].item()}) must be small enough for the clock"
+                f" to resolve its time of {least_s[index]:.3g} s"
+            ),
+        )
 
     def _check_free(self) -> None:
-        free_s, gpus = np.array(self.free_s, np.float64), len(self.gpus)
+        free_s, gpus = numbers("free_s", self.free_s, "f8"), len(self.gpus)
         free_s = free_s if free_s.size else np.zeros(gpus)
         require(
             free_s.shape == (gpus,),

@@ -75,7 +75,7 @@ class View(engine.View):
         self._delay_s = delay_s
         self._by_id: dict[int, Task] = {}  # those that wait
         # None: the GPU is idle
-        self._ends_s: list[float | None] = [None] * len(run.declared)
+        self._ends_s: list[float | None] = run.plan.instance.free_s.tolist()
 
     @property
     def waiting(self) -> int:

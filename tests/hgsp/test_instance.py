@@ -152,6 +152,18 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
         ["free_s of GPU 1(=-1.0)"],
     ),
     (
+        lambda: instance_of((1, 0, 9, 1, 0), gpus=(SLOW,), free_s=["soon"]),
+        ["free_s(=['soon']) must be numbers"],
+    ),
+    (
+        lambda: instance_of((1, 0, 9, 1, 0), gpus=(SLOW,), times_s=5.0),
+        ["shape of times_s(=()) must be (1, 1)"],
+    ),
+    (
+        lambda: instance_of((1, 0, 9, 1, 1e17), gpus=(SLOW,)),
+        ["arrival_s of task 1(=1e+17) must be small enough for the clock"],
+    ),
+    (
         lambda: solve_exact(instance_of((1, 0, 0, 1, 0), gpus=(SLOW,), free_s=[3.0])),
         ["free_s(=[3.0])"],
     ),

@@ -124,7 +124,7 @@ class Search:
         self.evaluations += len(counted)
         return answer
 
-    def found(self) -> Solution:
+    def solution(self) -> Solution:
         """Return the best plan and its history."""
         plan = Plan(self.best[self.problem.graph.unit], self.best_order, self.scheduler)
         return Solution(

@@ -267,9 +267,7 @@ class Scenario(Model):
             if free_s:
                 yield self._unavailable(run, gpu, free_s)
 
-    def _unavailable(
-        self, run: Simulation, gpu: ResourceSpec, free_s: float
-    ) -> Process:
+    def _unavailable(self, run: Simulation, gpu: Any, free_s: float) -> Process:
         with run.down(gpu):
             yield run.timeout(free_s)
 

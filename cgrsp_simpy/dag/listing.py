@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 
@@ -25,9 +24,9 @@ from cgrsp_simpy.dag.search import random_units
 class Room:
     """GPUs with enough free memory for each unit, and the remaining work of each GPU.
 
-    A unit for which no memory is left may go to the GPU with the most free memory of
-    those on which it fits alone. If the plan then needs more memory than the GPU has,
-    it is later rejected with an error that lists what fills the GPU.
+    A unit for which no memory is left may go to any GPU on which it fits alone. A GPU
+    that receives a unit is then excluded until all these GPUs have received one. Such a
+    plan is later rejected with an error that lists what fills the GPU.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -38,12 +37,19 @@ class Room:
         self.left_s = np.zeros(problem.platform.gpus)
         # the GPU of each unit, once it has one
         self.on = np.full(problem.graph.units, -1)
+        # units that fit alone on the same GPUs share a memory
+        patterns, pattern = np.unique(self.fits, axis=0, return_inverse=True)
+        self._pattern = pattern.ravel()  # NumPy 2.0 returns shape (units, 1)
+        self._memories = [Memory(pattern, self.free_mb) for pattern in patterns]
 
     def take(self, unit: int, gpu: int) -> None:
         """Assign a unit to a GPU."""
         self.on[unit] = gpu
         self.left_s[gpu] += self.unit_s[unit, gpu]
-        self.free_mb[gpu] -= self.need_mb[unit]
+        if self.need_mb[unit]:
+            self.free_mb[gpu] -= self.need_mb[unit]
+            for memory in self._memories:
+                memory.take(gpu)
 
     def allowed(self, unit: int) -> Bools:
         """Return the GPUs to which a unit may go, shape (gpus,)."""
@@ -53,8 +59,8 @@ class Room:
         row: Bools = self.fits[unit] & (self.need_mb[unit] <= self.free_mb)
         if row.any():
             return row
-        free_mb = np.where(self.fits[unit], self.free_mb, -np.inf)
-        return np.asarray(free_mb == free_mb.max())
+        memory: Memory = self._memories[self._pattern[unit]]
+        return memory.without_room(self.need_mb[unit])
 
     def allowed_each(self, units: Ints) -> Bools:
         """Return `allowed` for each unit, shape (units, gpus)."""
@@ -63,6 +69,42 @@ class Room:
         for place in np.flatnonzero(special).tolist():
             rows[place] = self.allowed(units[place])
         return rows
+
+
+class Memory:
+    """Free memory of the GPUs on which certain units fit alone, after each assignment.
+
+    A unit for which no memory is left may go to each of these GPUs except those that
+    have received a unit in the current round. The first round begins when the last GPU
+    with room for the unit fills up, the next when each GPU has received a unit.
+    """
+
+    def __init__(self, gpus: Bools, free_mb: Floats) -> None:
+        self.gpus, self._free_mb = gpus, free_mb
+        # after each unit: minus the most memory left, which rises
+        self._full_mb = [-free_mb[gpus].max()]
+        self._last = np.zeros(len(gpus), dtype=np.int64)  # the last unit on each GPU
+        # by number of a unit: the one after which each GPU has received one since
+        self._again: list[int] = []
+
+    def take(self, gpu: int) -> None:
+        """Record that a GPU has received a unit."""
+        number = len(self._full_mb)
+        self._full_mb.append(-self._free_mb[self.gpus].max())
+        self._last[gpu] = number
+        complete = int(self._last[self.gpus].min()) - len(self._again)
+        self._again += [number] * complete
+
+    def without_room(self, need_mb: float) -> Bools:
+        """Return the GPUs to which a unit may go if none has enough memory left."""
+        since = bisect_right(self._full_mb, -need_mb)
+        path = []
+        while since < len(self._again):
+            path.append(since)
+            since = self._again[since]
+        for number in path:
+            self._again[number] = since
+        return self.gpus & (self._last <= since)
 
 
 class Draft:
@@ -133,22 +175,32 @@ class Draft:
 class Runs:
     """Execution intervals of the nodes on a GPU and the gaps between them, by time."""
 
+    BLOCK = 64  # gaps, at least half and at most twice as many
+
     def __init__(self) -> None:
         self._runs: list[tuple[float, float]] = []  # start, finish
         # end, start of the gaps of some length; the last one has no end
-        self._gaps = [(np.inf, 0.0)]
+        self._blocks = [[(np.inf, 0.0)]]
+        # by block: the last end, and the length of the longest gap
+        self._ends_s = [np.inf]
+        self._longest_s = [np.inf]
 
     def gap_s(self, ready_s: float, time_s: float) -> float:
         """Return the earliest time >= ready_s that starts a free span of time_s."""
-        last_s = self._gaps[-1][1]
+        last_s = self._blocks[-1][-1][1]
         if last_s + time_s / 2 == last_s:
             return self._moment_s(ready_s, time_s)
-        for place in count(bisect_left(self._gaps, (ready_s,))):
-            end_s, begin_s = self._gaps[place]
-            start_s = max(ready_s, begin_s)
-            if start_s + time_s <= end_s:
-                break
-        return start_s
+        block = bisect_left(self._ends_s, ready_s)
+        place = bisect_left(self._blocks[block], (ready_s,))
+        least_s = time_s - 1e-15 * last_s  # a sum of times may be rounded
+        while True:
+            for end_s, begin_s in self._blocks[block][place:]:
+                start_s = max(ready_s, begin_s)
+                if start_s + time_s <= end_s:
+                    return start_s
+            block, place = block + 1, 0
+            while self._longest_s[block] < least_s:
+                block += 1
 
     def _moment_s(self, ready_s: float, time_s: float) -> float:
         """As `gap_s` for a run of 0 s, which fits between any two runs."""
@@ -163,13 +215,20 @@ class Runs:
     def add(self, start_s: float, finish_s: float) -> None:
         """Add a run; a run of zero length splits the gap that contains it."""
         insort(self._runs, (start_s, finish_s))
-        place = bisect_left(self._gaps, (finish_s,))
-        end_s, begin_s = self._gaps[place]
-        if begin_s <= start_s:  # else: no time between two runs
-            parts = (start_s, begin_s), (end_s, finish_s)
-            self._gaps[place : place + 1] = [
-                part for part in parts if part[1] < part[0]
-            ]
+        block = bisect_left(self._ends_s, finish_s)
+        gaps = self._blocks[block]
+        place = bisect_left(gaps, (finish_s,))
+        end_s, begin_s = gaps[place]
+        if begin_s > start_s:  # no time between two runs
+            return
+        parts = (start_s, begin_s), (end_s, finish_s)
+        gaps[place : place + 1] = [part for part in parts if part[1] < part[0]]
+        here = slice(block, block + 1)
+        half = len(gaps) // 2 if len(gaps) > 2 * self.BLOCK else 0
+        blocks = [part for part in (gaps[:half], gaps[half:]) if part]
+        self._blocks[here] = blocks
+        self._ends_s[here] = [part[-1][0] for part in blocks]
+        self._longest_s[here] = [max(end - begin for end, begin in b) for b in blocks]
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:

@@ -11,6 +11,7 @@ from support import refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.listing import (
     Draft,
+    Runs,
     best_simple,
     by_priority,
     by_work,
@@ -187,11 +188,12 @@ def listed_by_hand(problem):
             left_s[gpu] += problem.unit_s[unit, gpu]
             allowed[unit] = [gpu == other for other in gpus]
             free_mb[gpu] -= needs_mb[unit]
-            for other in set(range(graph.units)) - placed.keys():
-                allowed[other] = problem.fits[other] & (needs_mb[other] <= free_mb)
+            for other in (
+                set(range(graph.units)) - placed.keys() if needs_mb[unit] else ()
+            ):
+                allowed[other, gpu] &= needs_mb[other] <= free_mb[gpu]
                 if not allowed[other].any():
-                    most_mb = free_mb[problem.fits[other]].max()
-                    allowed[other] = problem.fits[other] & (free_mb == most_mb)
+                    allowed[other] = problem.fits[other]
         time_s = problem.time_s[node, gpu].item()
         plan[node] = gpu, starts_s[gpu].item()
         finish_s[node] = plan[node][1] + time_s
@@ -203,7 +205,8 @@ def listed_by_hand(problem):
 @pytest.mark.parametrize(
     "seeds", [range(40), pytest.param(range(40, 240), marks=pytest.mark.slow)]
 )
-def test_heft_lists_as_by_hand(seeds):
+def test_heft_lists_as_by_hand(seeds, monkeypatch):
+    monkeypatch.setattr(Runs, "BLOCK", 1)
     for seed in seeds:
         problem = problem_to_list(seed)
         draft = Draft(problem, insertion=True)

@@ -39,8 +39,6 @@ def test_what_a_run_took_is_in_its_figures():
     assert list(figures) == list(METRICS)
     assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
     assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.problem(3))
-    # not among the figures, so that equal runs have equal ones
-    assert run.plan.solution.seconds > 0
     assert figures == cg.simulate(SMALL, "rtgs", 3).summary()
     assert cg.simulate(SMALL, InTurn(), 3).summary()["evaluations"] == 0
 

@@ -31,6 +31,7 @@ from cgrsp_simpy.base.files import (
     faults_of,
     listed,
     make,
+    number_or_text,
     read_toml,
     text_of,
     write_whole,
@@ -46,6 +47,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.table import csv_text, from_cell
+from cgrsp_simpy.engine.report import rows_of
 from cgrsp_simpy.logs import Tags
 
 log = logging.getLogger(__name__)
@@ -276,22 +278,18 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
-    columns = {column: getattr(instance, column).tolist() for column in COLUMNS}
+    columns = {column: getattr(instance, column) for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
-        for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
+        for gpu, times_s in zip(instance.gpus, instance.times_s.T):
             known = columns.setdefault(TIMES + gpu.name, times_s)
             require(
-                known == times_s,
+                np.array_equal(known, times_s),
                 "GPUs with the same name",
                 gpu.name,
                 "equally fast for each task",
             )
-    rows = [
-        {"task": task, **dict(zip(columns, values))}
-        for task, values in zip(instance.task_names, zip(*columns.values()))
-    ]
-    tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
-    write_whole(Path(path), csv_text(tagged).encode())
+    rows = rows_of({"task": instance.task_names, **columns}, instance.tags)
+    write_whole(Path(path), csv_text(rows).encode())
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
@@ -309,11 +307,16 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
             gpus = [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
         else:
             gpus = [
-                make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
+                make(
+                    Gpu,
+                    {
+                        "name": row["name"],
+                        "memory_gb": number_or_text(row["memory_gb"] or ""),
+                        "speed": number_or_text(row["speed"] or ""),
+                    },
+                    f"line {line}",
+                )
                 for line, row in csv_rows(path, GPU_COLUMNS)
-                for numbers in [
-                    {name: _number(line, name, row[name]) for name in GPU_COLUMNS[1:]}
-                ]
             ]
         require(len(gpus) > 0, "GPUs", 0, "at least one")
     return tuple(gpus)

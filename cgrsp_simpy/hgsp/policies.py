@@ -371,12 +371,8 @@ class Planner:
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
-        missing = {
-            name: limit
-            for name, limit in limits.items()
-            if self.scheduler in OWNERS[name]
-        }
-        return replace(self, **missing)
+        owned = [name for name in limits if self.scheduler in OWNERS[name]]
+        return replace(self, **{name: limits[name] for name in owned})
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made before a run; seed: seed of the search."""

@@ -53,7 +53,6 @@ from cgrsp_simpy.logs import Tags
 log = logging.getLogger(__name__)
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
 """Columns of a file of tasks."""
-KNOWN = ("task", *COLUMNS)
 AUTHORS = {
     "Task": "task",
     "Workload": "workload",
@@ -63,7 +62,6 @@ AUTHORS = {
     "ArrivalTime": "arrival_s",
 }
 """Headings of the files of hgsp.txt's authors -> columns."""
-GPU_COLUMNS = ("name", "memory_gb", "speed")
 TIMES = "time_s:"  # and a GPU's name: the column of the times of tasks on it
 
 
@@ -316,7 +314,7 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
                     },
                     f"line {line}",
                 )
-                for line, row in csv_rows(path, GPU_COLUMNS)
+                for line, row in csv_rows(path, ("name", "memory_gb", "speed"))
             ]
         require(len(gpus) > 0, "GPUs", 0, "at least one")
     return tuple(gpus)
@@ -367,7 +365,7 @@ def read_instance(
         others = [
             name
             for name in (lines[0][1] if lines else ())
-            if name not in (*KNOWN, *timed)
+            if name not in ("task", *COLUMNS, *timed)
         ]
         return Instance(
             **dict(zip(COLUMNS, values[kept].T)),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Literal, cast
 
 from cgrsp_simpy.base.checks import MOST_WHOLE, check_one_of, require
 from cgrsp_simpy.base.files import csv_rows, faults_of, make, number_or_text
@@ -113,9 +112,6 @@ StepTime = Callable[[int, int, int, int], float]
 """Seconds of a step that prefills so many prompts of so many tokens in all, and decodes
 one token each of a batch of requests with so many tokens of context in all.
 """
-# the phases
-PROMPT: Final = "prompt"
-TOKEN: Final = "token"
 MS = 1000.0  # in a second
 # share by which a measured time in all may differ from that of its phases
 ADDS_UP = 0.2
@@ -155,8 +151,10 @@ class _Splitwise:
         gpus = self.hardware, self.tensor_parallel
         context = batch * (self.prompt_size + tokens // 2)  # halfway
         return [
-            Measured(*gpus, PROMPT, batch, batch * self.prompt_size, self.prompt_time),
-            Measured(*gpus, TOKEN, batch, context, self.token_time),
+            Measured(
+                *gpus, "prompt", batch, batch * self.prompt_size, self.prompt_time
+            ),
+            Measured(*gpus, "token", batch, context, self.token_time),
         ]
 
 
@@ -186,7 +184,8 @@ class StepTable:
             degree,
             f"one of those measured on {gpu}: {', '.join(map(str, degrees))}",
         )
-        cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
+        cells: dict[str, dict[tuple[int, int], list[float]]]
+        cells = {"prompt": {}, "token": {}}
         for row in self.rows:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
@@ -199,7 +198,7 @@ class StepTable:
             )
         prompt, token = (
             Surface({cell: median(ms) / MS for cell, ms in cells[phase].items()})
-            for phase in (PROMPT, TOKEN)
+            for phase in cells
         )
 
         def step_s(prompts: int, prompt_tokens: int, batch: int, context: int) -> float:
@@ -279,6 +278,9 @@ class Roofline:
         return step_s
 
 
+TEXTS = ("gpu", "hardware", "phase")  # columns that are no numbers
+
+
 def read_steps(path: str | Path, model: str | None = None) -> StepTable:
     """Read a table from a CSV file with the columns of `Measured`, or of splitwise-sim.
 
@@ -289,23 +291,20 @@ def read_steps(path: str | Path, model: str | None = None) -> StepTable:
     """
     with faults_of(path):
         lines = csv_rows(path, ())
-        of_splitwise = bool(lines) and not {*_names(_Splitwise)}.difference(lines[0][1])
+        of_splitwise = bool(lines) and lines[0][1].keys() >= {
+            *_Splitwise.__annotations__
+        }
         kind: type[Measured | _Splitwise] = _Splitwise if of_splitwise else Measured
-        steps = list[Measured]()
-        for line, row in _of_model(csv_rows(path, _names(kind)), model):
-            cells = {name: _cell(name, row[name] or "") for name in _names(kind)}
+        steps, columns = list[Measured](), [*kind.__annotations__]
+        for line, row in _of_model(csv_rows(path, columns), model):
+            cells = {
+                name: row[name] if name in TEXTS else number_or_text(row[name] or "")
+                for name in columns
+            }
             step = make(kind, cells, f"line {line}")
             steps += [step] if isinstance(step, Measured) else step.steps()
         require(len(steps) > 0, "rows", 0, "at least one")
         return StepTable(tuple(steps))
-
-
-def _names(kind: type[Measured | _Splitwise]) -> list[str]:
-    return [item.name for item in fields(kind)]
-
-
-def _cell(name: str, text: str) -> str | float:
-    return text if name in ("gpu", "hardware", "phase") else number_or_text(text)
 
 
 def _of_model(

@@ -169,8 +169,11 @@ Finite = Annotated[float, limits("a finite number")]
 Positive = Annotated[float, limits("a number > 0", gt=0)]
 NotNegative = Annotated[float, limits("a number >= 0", ge=0)]
 AtLeastOne = Annotated[float, limits("a number >= 1", ge=1)]
+# a load, rate or duration below which the clock could not resolve the time of a job
+AtLeastAMillionth = Annotated[float, limits("a number >= 1e-06", ge=1e-6)]
 UpToInfinity = Annotated[float, limits("a number >= 0", infinite=True, ge=0)]
 Fraction = Annotated[float, limits("a number from 0 to 1", ge=0, le=1)]
+PositiveFraction = Annotated[float, limits("a number > 0, at most 1", gt=0, le=1)]
 Hour = Annotated[float, limits("an hour of day, from 0 to below 24", ge=0, lt=24)]
 Whole = Annotated[int, limits("a whole number >= 0", ge=0)]
 Count = Annotated[

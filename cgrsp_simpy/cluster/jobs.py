@@ -23,6 +23,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
+    AtLeastAMillionth,
     Count,
     Entries,
     NotNegative,
@@ -291,7 +292,7 @@ class Mix:
     duration_shares: Shares = parameter(
         "Shares of the duration classes.", default=(0.40, 0.35, 0.20, 0.05)
     )
-    shortest_s: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
+    shortest_s: AtLeastAMillionth = parameter(
         "Shortest duration of the first class, seconds.", default=60.0
     )
     longest_s: Seconds = parameter(
@@ -359,8 +360,7 @@ class Offered:
 
     mix: Mix = parameter("Distributions of the jobs.", default_factory=Mix)
     jobs: Count = parameter("Number of measured jobs per run.", default=1000)
-    # with a lower load, the clock could not resolve the end of a job
-    load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
+    load: AtLeastAMillionth = parameter(
         "Offered load, > 0: GPU-seconds that arrive per second, divided by the"
         " GPUs of the cluster.",
         default=0.9,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise, product
-from math import ceil
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -211,6 +210,64 @@ class _Network(NamedTuple):
             edges |= dict.fromkeys(zip(left[:-2], here[1:-1]), (sent_gb, 0.0))
         return edges
 
+    def work(self, forward_tflop: float, gradients_gb: float) -> dict[Part, float]:
+        """Return the work of each node, 10^12 operations, in the order of the graph."""
+        batches, steps = range(self.micro_batches), range(1, 2 * self.replicas - 1)
+        up, operations = range(self.layers), gradients_gb * TFLOP_PER_GB
+        return {
+            (kind, *part): tflop * (kind != "ring" or part[1] < self.replicas)
+            for kind, turns, way, tflop in (
+                ("forward", batches, up, forward_tflop),
+                ("backward", batches, up[::-1], 2 * forward_tflop),
+                ("ring", steps, up[::-1], operations / self.replicas),
+                ("update", range(1), up[::-1], 2 * operations),
+            )
+            for part in product(range(self.replicas), turns, way, range(self.shards))
+        }
+
+    def unit(self, replica: int, layer: int, shard: int) -> int:
+        """Return the number of the unit of a replica, a layer's stage and a shard."""
+        return (replica * self.stages + self.stage(layer)) * self.shards + shard
+
+    def graph(
+        self,
+        schedule: str,
+        forward_tflop: float,
+        passed_gb: float,
+        gradients_gb: float,
+    ) -> Graph:
+        """Return the graph; forward_tflop, passed_gb: work and data of a node."""
+        work = self.work(forward_tflop, gradients_gb)
+        edges = self.passes(passed_gb)
+        for ends in self.turns(schedule):
+            edges.setdefault(ends, (0.0, 0.0))
+        edges |= self.all_reduce(gradients_gb)
+        number = {part: node for node, part in enumerate(work)}
+        sent_gb, held_gb = np.array(list(edges.values())).T
+        resident_mb = np.ceil(1000 * STATES * gradients_gb)
+        return Graph(
+            work_tflop=np.array(list(work.values())),
+            memory_mb=np.zeros(len(work), dtype=np.int64),
+            edges=np.array([(number[start], number[end]) for start, end in edges]),
+            data_gb=sent_gb,
+            unit=np.array(
+                [
+                    self.unit(replica, layer, shard)
+                    for _, replica, _, layer, shard in work
+                ]
+            ),
+            names=tuple(NAMES[kind].format(*part) for kind, *part in work),
+            name=(
+                f"training: layers {self.layers}, stages {self.stages}, micro-batches"
+                f" {self.micro_batches}, replicas {self.replicas}, shards"
+                f" {self.shards}, {schedule}"
+            ),
+            resident_mb=np.array(
+                [resident_mb if kind == "update" else 0.0 for kind, *_ in work]
+            ),
+            held_mb=np.ceil(1000 * held_gb),
+        )
+
 
 @checked
 def training_graph(
@@ -258,55 +315,17 @@ def training_graph(
     and (2021), Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib.
     Comput. 69: the ring.
     """
-    parts = 2 * micro_batches + 2 * replicas - 1  # nodes of a layer
-    check_whole("nodes", layers * replicas * shards * parts, least=1, most=MOST_NODES)
-    check_whole(
-        "edges", layers * replicas * shards**2 * micro_batches, least=1, most=MOST_EDGES
-    )
+    copies = layers * replicas * shards
+    nodes = copies * (2 * micro_batches + 2 * replicas - 1)
+    check_whole("nodes", nodes, least=1, most=MOST_NODES)
+    edges = (2 * layers - 1) * replicas * micro_batches * shards**2
+    check_whole("edges between layers", edges, least=1, most=MOST_EDGES)
     require(
         stages <= layers, "stages", stages, f"at most {layers}, the number of layers"
     )
     check_one_of("schedule", schedule, SCHEDULES)
-    share = samples / (replicas * micro_batches * shards)  # samples of a node
-    passed_gb, gradients_gb = activation_gb * share, parameters_gb / shards
-    operations = gradients_gb * TFLOP_PER_GB
-    batches, steps = range(micro_batches), range(1, 2 * replicas - 1)
-    up = range(layers)
-    down = up[::-1]
-    work: dict[Part, float] = {
-        (kind, *part): tflop * (kind != "ring" or part[1] < replicas)
-        for kind, turns, way, tflop in (
-            ("forward", batches, up, work_tflop * share),
-            ("backward", batches, down, 2 * work_tflop * share),
-            ("ring", steps, down, operations / replicas),
-            ("update", range(1), down, 2 * operations),
-        )
-        for part in product(range(replicas), turns, way, range(shards))
-    }
     network = _Network(layers, stages, micro_batches, replicas, shards)
-    edges = network.passes(passed_gb)
-    for ends in network.turns(schedule):
-        edges.setdefault(ends, (0.0, 0.0))
-    edges |= network.all_reduce(gradients_gb)
-    number = {part: node for node, part in enumerate(work)}
-    sent, held = np.array(list(edges.values())).T
-    return Graph(
-        work_tflop=np.array(list(work.values())),
-        memory_mb=np.zeros(len(work), dtype=np.int64),
-        edges=np.array([(number[start], number[end]) for start, end in edges]),
-        data_gb=sent,
-        unit=np.array(
-            [
-                (replica * stages + network.stage(layer)) * shards + shard
-                for _, replica, _, layer, shard in work
-            ]
-        ),
-        names=tuple(NAMES[kind].format(*part) for kind, *part in work),
-        name=(
-            f"training: layers {layers}, stages {stages}, micro-batches"
-            f" {micro_batches}, replicas {replicas}, shards {shards}, {schedule}"
-        ),
-        resident_mb=ceil(1000 * STATES * gradients_gb)
-        * np.array([kind == "update" for kind, *_ in work]),
-        held_mb=np.ceil(1000 * held),
+    share = samples / (replicas * micro_batches * shards)  # samples of a node
+    return network.graph(
+        schedule, work_tflop * share, activation_gb * share, parameters_gb / shards
     )

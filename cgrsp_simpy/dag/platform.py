@@ -147,17 +147,24 @@ Gpus = Annotated[
 ]
 
 
+def whole_mb(memory_gb: float) -> int:
+    """Return a memory in whole megabytes, rounded down."""
+    return int(round(memory_gb * 1000, 6))  # 1.001 * 1000 is below 1001
+
+
 @declared()
 class Servers:
     """GPUs on servers of equal size, the last possibly smaller; no link latency."""
 
     gpus: Gpus = parameter("Number of GPUs.", default=10)
     per_server: Count = parameter("Number of GPUs per server.", default=8)
-    tflops: Entries[Positive] = parameter(
-        "Speeds, assigned to the GPUs in turn, 10^12 operations per second. The"
-        " defaults are those of V100, A100 and H100 in single precision; the"
-        " paper prints none.",
-        default=(15.7, 19.5, 66.9),
+    tflops: Annotated[Entries[Positive], rule("a list of at least one speed", bool)] = (
+        parameter(
+            "Speeds, assigned to the GPUs in turn, 10^12 operations per second. The"
+            " defaults are those of V100, A100 and H100 in single precision; the"
+            " paper prints none.",
+            default=(15.7, 19.5, 66.9),
+        )
     )
     memory_gb: Memory = parameter("Memory of a GPU, gigabytes.", default=80.0)
     intra_gb_per_s: NotNegative = parameter(
@@ -187,7 +194,7 @@ class Servers:
         )
         return Platform(
             np.resize(self.tflops, self.gpus),
-            np.full(self.gpus, int(self.memory_gb * 1000)),
+            np.full(self.gpus, whole_mb(self.memory_gb)),
             server,
             bandwidth,
             name=self.name,
@@ -274,7 +281,7 @@ def read_platform(path: str | Path) -> Platform:
                 bandwidth[between], latency_s[between] = link.gb_per_s, link.latency_s
         return Platform(
             np.array([gpu.tflops for gpu in gpus]),
-            np.array([int(gpu.memory_gb * 1000) for gpu in gpus]),
+            np.array([whole_mb(gpu.memory_gb) for gpu in gpus]),
             np.array([servers.index(str(gpu.server)) for gpu in gpus]),
             bandwidth,
             latency_s,

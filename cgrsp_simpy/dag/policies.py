@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Signature, signature
@@ -167,7 +166,7 @@ class View(engine.View):
 Answer = Iterable["tuple[Node, ResourceSpec] | Wake"]
 """Pairs of a node and the GPU that it gets, and Wakes."""
 OwnPolicy = Callable[[View], Answer | None]
-"""A function of a view that answers where nodes go."""
+"""A function of a view that returns or yields pairs (node, resource) and Wakes."""
 
 
 class InTurn:
@@ -274,7 +273,7 @@ def anneal(
             (now_s - new_s) / temperature_s
         ):
             now, now_s, turns, late = new, new_s, new_turns, None
-    return search.found()
+    return search.solution()
 
 
 def _sooner(graph: Graph, order: Ints, before: int, node: int) -> Ints:
@@ -319,7 +318,7 @@ def random_search(
     generator = stream(seed, "random search")
     while not search.over:
         search.evaluate(random_units(problem, 1, generator))
-    return search.found()
+    return search.solution()
 
 
 CONSTRUCTIVE: dict[str, Callable[..., Plan]] = {
@@ -358,7 +357,7 @@ def is_search(policy: Any) -> bool:
     return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
 
 
-GIVEN = ("problem", "budget", "seed")  # parameters that a text cannot set
+UNSETTABLE = ("problem", "budget", "seed")  # parameters that a text cannot set
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -372,23 +371,21 @@ def function_of(name: str) -> Callable[..., Any]:
 class Planner:
     """A scheduler that knows the whole graph.
 
-    name: a key of SCHEDULERS. given: the parameters that differ from their defaults.
+    name: a key of SCHEDULERS. values: the parameters that differ from their defaults.
     """
 
     name: str
-    given: Mapping[str, Any]
+    values: Mapping[str, Any]
 
     def __call__(self, problem: Problem, budget: Budget, seed: int = 0) -> Solution:
         """Run the scheduler; one that constructs a plan takes a single evaluation."""
         function = function_of(self.name)
         if self.name in SEARCHES:
-            solution: Solution = function(problem, budget, seed, **self.given)
+            solution: Solution = function(problem, budget, seed, **self.values)
             return solution
-        begin = time.perf_counter()
-        plan = function(problem, seed, **self.given)
+        plan = function(problem, seed, **self.values)
         makespan_s = carried_out(problem, plan).makespan_s
-        seconds = time.perf_counter() - begin
-        return Solution(plan, makespan_s, 1, seconds, ((1, seconds, makespan_s),))
+        return Solution(plan, makespan_s, 1, ((1, makespan_s),))
 
 
 class Factory:
@@ -403,7 +400,9 @@ class Factory:
     @property
     def __signature__(self) -> Signature:
         full = signature(function_of(self._name))
-        taken = [item for item in full.parameters.values() if item.name not in GIVEN]
+        taken = [
+            item for item in full.parameters.values() if item.name not in UNSETTABLE
+        ]
         return full.replace(parameters=taken)
 
     @property

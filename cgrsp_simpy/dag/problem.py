@@ -294,10 +294,7 @@ def carried_out(problem: Problem, plan: Plan) -> Schedule:
     """Return the schedule of a plan; raise InputError if the plan is not allowed."""
     plan.check(problem)
     order = problem.graph.order if plan.order is None else plan.order
-    start_s, finish_s = (
-        times[:, 0] for times in _times(problem, plan.gpu[:, None], order)
-    )
-    return Schedule(problem, plan, start_s, finish_s)
+    return Schedule(problem, plan, *_times_of(problem, plan.gpu, order))
 
 
 def turns_of(gpu: Ints, order: Ints, gpus: int) -> list[list[int]]:
@@ -315,9 +312,7 @@ def latest(
     with the node whose data would arrive last without that wait.
     """
     graph = problem.graph
-    start_s, finish_s = (
-        times[:, 0].tolist() for times in _times(problem, gpu[:, None], order)
-    )
+    start_s, finish_s = _times_of(problem, gpu, order).tolist()
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
     turns = turns_of(gpu, order, problem.platform.gpus)
     before_it = dict(pair for nodes in turns for pair in pairwise(nodes))
@@ -339,9 +334,8 @@ def latest(
 def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
     """Return starts and finishes, shape (nodes, plans); gpu: shape (nodes, plans)."""
     if gpu.shape[1] and (problem.contention or gpu.shape[1] <= FEW):
-        one_by_one = _times_on_links if problem.contention else _times_of_one
         start_s, finish_s = np.stack(
-            [one_by_one(problem, plan, order) for plan in gpu.T], axis=-1
+            [_times_of(problem, plan, order) for plan in gpu.T], axis=-1
         )
         return start_s, finish_s
     graph = problem.graph
@@ -362,8 +356,10 @@ def _times(problem: Problem, gpu: Ints, order: Ints) -> tuple[Floats, Floats]:
     return start_s, finish_s
 
 
-def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
+def _times_of(problem: Problem, gpu: Ints, order: Ints) -> Floats:
     """Return starts and finishes of one plan, shape (2, nodes), exactly as `_times`."""
+    if problem.contention:
+        return _times_on_links(problem, gpu, order)
     graph = problem.graph
     incoming = graph.incoming
     moved_s = problem.transfer_s(graph.data_gb, *gpu[graph.edges.T]).tolist()
@@ -382,7 +378,7 @@ def _times_of_one(problem: Problem, gpu: Ints, order: Ints) -> Floats:
 
 
 def _times_on_links(problem: Problem, gpu: Ints, order: Ints) -> Floats:
-    """As `_times_of_one`, with one transfer per link at a time, in order of request."""
+    """As `_times_of`, with one transfer per link at a time, in order of request."""
     graph = problem.graph
     source, target = gpu[graph.edges.T]
     moved_s = problem.transfer_s(graph.data_gb, source, target).tolist()

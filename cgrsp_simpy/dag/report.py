@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ class DagReport(Report):
         """Return the metrics of METRICS by name."""
         (problem, solution), makespan_s = run.plan, run.tally.end_s
         bound_s = lower_bound_s(problem)
+        # a graph without work ends when its data have arrived
+        unbounded = math.inf if makespan_s else 1.0
         return {
             "makespan_s": makespan_s,
             "bound_s": bound_s,
-            # a graph without work ends when its data have arrived
-            "over_bound": makespan_s / bound_s if bound_s else 1.0,
+            "over_bound": makespan_s / bound_s if bound_s else unbounded,
             "evaluations": float(solution.evaluations) if solution else 0.0,
         }
 

@@ -86,8 +86,8 @@ class DagSubject(Subject):
         """Whether the seed affects the graph, the use by others or a scheduler."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
-        lucky = any(is_search(policy) or policy == "random" for policy in policies)
-        return drawn or self.model.state != "free" or lucky
+        is_random = any(is_search(policy) or policy == "random" for policy in policies)
+        return drawn or self.model.state != "free" or is_random
 
     def make_policy(self, policy: Any) -> Planner | Plan | OwnPolicy:
         """Return a scheduler for its name, or a plan or online policy unchanged."""

@@ -54,15 +54,14 @@ AnyBudget = Annotated[
 class Solution:
     """Result of a scheduler.
 
-    evaluations: number of evaluated plans. seconds: wall time, not used by metrics.
-    history: (evaluations, seconds, makespan_s) of the first plan and each improvement.
+    evaluations: number of evaluated plans. history: (evaluations, makespan_s) of the
+    first plan and each improvement.
     """
 
     plan: Plan
     makespan_s: float
     evaluations: int = 1
-    seconds: float = 0.0
-    history: tuple[tuple[int, float, float], ...] = field(default=(), repr=False)
+    history: tuple[tuple[int, float], ...] = field(default=(), repr=False)
 
 
 class Search:
@@ -81,7 +80,7 @@ class Search:
         self.order = order
         self.best, self.best_order = np.empty(0, dtype=np.int64), order
         self.best_s, self.evaluations = np.inf, 0
-        self.history: list[tuple[int, float, float]] = []
+        self.history: list[tuple[int, float]] = []
         self._begin = time.perf_counter()
 
     @property
@@ -118,18 +117,14 @@ class Search:
             if makespan_s < self.best_s or not self.history:
                 self.best, self.best_s = units[place].copy(), makespan_s
                 self.best_order = order
-                self.history.append(
-                    (self.evaluations + place + 1, self.seconds, makespan_s)
-                )
+                self.history.append((self.evaluations + place + 1, makespan_s))
         self.evaluations += len(counted)
         return answer
 
-    def found(self) -> Solution:
+    def solution(self) -> Solution:
         """Return the best plan and its history."""
         plan = Plan(self.best[self.problem.graph.unit], self.best_order, self.scheduler)
-        return Solution(
-            plan, self.best_s, self.evaluations, self.seconds, tuple(self.history)
-        )
+        return Solution(plan, self.best_s, self.evaluations, tuple(self.history))
 
 
 def random_units(problem: Problem, plans: int, generator: Generator) -> Ints:

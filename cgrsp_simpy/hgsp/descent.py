@@ -160,11 +160,9 @@ def best_move(
     gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
     best, to, at, swaps, tried = -least, -1, 0, False, 1
     for j in range(len(state.size)):
-        jobs = state.jobs[j]
-        tasks = state.tasks[j]
         finish_s = state.finish_s[j]
-        late = state.late[j]
-        arrival_s, deadline_s, weight, time_s = jobs[task]
+        there = (state.jobs[j], state.tasks[j], finish_s, state.late[j])
+        arrival_s, deadline_s, weight, time_s = state.jobs[j][task]
         if gain <= least or time_s == inf:
             continue
         size = state.size[j]
@@ -174,34 +172,17 @@ def best_move(
                 break
             if j == source and k == was:
                 continue
-            other = tasks[k] if k < size else -1
+            other = state.tasks[j][k] if k < size else -1
             swapped = inf
             if j != source:
-                moved = (
-                    worsening(
-                        jobs,
-                        tasks,
-                        finish_s,
-                        late,
-                        size,
-                        (k, task, 0, 0, -1, k),
-                        best + gain,
-                    )
-                    - gain
-                )
+                inserted = (k, task, 0, 0, -1, k)
+                moved = worsening(*there, size, inserted, best + gain) - gain
                 if other >= 0 and state.jobs[source][other][3] < inf:
                     swapped = worsening(
                         *mine, last, (was, other, 0, 0, -1, was + 1), inf
                     )
-                    swapped += worsening(
-                        jobs,
-                        tasks,
-                        finish_s,
-                        late,
-                        size,
-                        (k, task, 0, 0, -1, k + 1),
-                        best - swapped,
-                    )
+                    replaced = (k, task, 0, 0, -1, k + 1)
+                    swapped += worsening(*there, size, replaced, best - swapped)
             elif k < was:
                 moved = worsening(*mine, last, (k, task, k, was, -1, was + 1), best)
                 swapped = worsening(

@@ -18,6 +18,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
+    AtLeastAMillionth,
     Count,
     Entries,
     NotNegative,
@@ -25,7 +26,6 @@ from cgrsp_simpy.base.parameters import (
     checked,
     declared,
     from_text,
-    limits,
     listed,
     parameter,
     rule,
@@ -67,8 +67,7 @@ class Level:
     cluster: GpusOfLevel = parameter(
         "The GPUs, the name of a cluster of the paper, or a file, see `read_cluster`."
     )
-    # with a lower load, the clock could not resolve the time of a task
-    load: Annotated[float, limits("a number >= 1e-06", ge=1e-6)] = parameter(
+    load: AtLeastAMillionth = parameter(
         "Offered work per second, divided by the total speed of the GPUs."
     )
     slack: Span = parameter(

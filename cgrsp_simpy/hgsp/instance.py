@@ -31,6 +31,7 @@ from cgrsp_simpy.base.files import (
     faults_of,
     listed,
     make,
+    number_or_text,
     read_toml,
     text_of,
 )
@@ -45,12 +46,12 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.table import from_cell, write_csv
+from cgrsp_simpy.engine.report import rows_of
 from cgrsp_simpy.logs import Tags
 
 log = logging.getLogger(__name__)
 COLUMNS = ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
 """Columns of a file of tasks."""
-KNOWN = ("task", *COLUMNS)
 AUTHORS = {
     "Task": "task",
     "Workload": "workload",
@@ -60,7 +61,6 @@ AUTHORS = {
     "ArrivalTime": "arrival_s",
 }
 """Headings of the files of hgsp.txt's authors -> columns."""
-GPU_COLUMNS = ("name", "memory_gb", "speed")
 TIMES = "time_s:"  # and a GPU's name: the column of the times of tasks on it
 
 
@@ -132,8 +132,9 @@ class Instance:
     tags: Tags = field(repr=False, default_factory=Tags)
 
     def __post_init__(self) -> None:
-        if len(self.times_s) and not np.size(self.workload):
-            object.__setattr__(self, "workload", np.ones(len(self.times_s)))
+        object.__setattr__(self, "times_s", numbers("times_s", self.times_s, "f8"))
+        if self.times_s.size and not np.size(self.workload):
+            object.__setattr__(self, "workload", np.ones(self.times_s.shape[:1]))
         set_columns(self, dict.fromkeys(COLUMNS, "f8"), "task")
         if self.tasks == 0:
             raise InputError(f"{self.name} contains no tasks")
@@ -191,8 +192,7 @@ class Instance:
             )
 
     def _set_times(self) -> None:
-        times_s = numbers("times_s", self.times_s, "f8")
-        times_s = times_s if times_s.size else self.related_s
+        times_s = self.times_s if self.times_s.size else self.related_s
         shape = (self.tasks, len(self.gpus))
         require(times_s.shape == shape, "shape of times_s", times_s.shape, f"{shape}")
         refuse(
@@ -218,9 +218,18 @@ class Instance:
             ),
         )
         object.__setattr__(self, "times_s", times_s)
+        least_s = times_s.min(axis=1)
+        refuse(
+            self.arrival_s + least_s <= self.arrival_s,
+            lambda index: (
+                f"arrival_s of {self._called(index + 1)}"
+                f"(={self.arrival_s[index].item()}) must be small enough for the clock"
+                f" to resolve its time of {least_s[index]:.3g} s"
+            ),
+        )
 
     def _check_free(self) -> None:
-        free_s, gpus = np.array(self.free_s, np.float64), len(self.gpus)
+        free_s, gpus = numbers("free_s", self.free_s, "f8"), len(self.gpus)
         free_s = free_s if free_s.size else np.zeros(gpus)
         require(
             free_s.shape == (gpus,),
@@ -266,22 +275,17 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     """
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {Path(path).parent}")
-    columns = {column: getattr(instance, column).tolist() for column in COLUMNS}
+    columns = {column: getattr(instance, column) for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
-        for gpu, times_s in zip(instance.gpus, instance.times_s.T.tolist()):
+        for gpu, times_s in zip(instance.gpus, instance.times_s.T):
             known = columns.setdefault(TIMES + gpu.name, times_s)
             require(
-                known == times_s,
+                np.array_equal(known, times_s),
                 "GPUs with the same name",
                 gpu.name,
                 "equally fast for each task",
             )
-    rows = [
-        {"task": task, **dict(zip(columns, values))}
-        for task, values in zip(instance.task_names, zip(*columns.values()))
-    ]
-    tagged = [{**row, **instance.tags.of(task, row)} for task, row in enumerate(rows)]
-    write_csv(path, tagged)
+    write_csv(path, rows_of({"task": instance.task_names, **columns}, instance.tags))
 
 
 def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
@@ -299,11 +303,16 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
             gpus = [make(Gpu, entry, "[[gpu]]") for entry in entries(table, "gpu")]
         else:
             gpus = [
-                make(Gpu, {"name": row["name"], **numbers}, f"line {line}")
-                for line, row in csv_rows(path, GPU_COLUMNS)
-                for numbers in [
-                    {name: _number(line, name, row[name]) for name in GPU_COLUMNS[1:]}
-                ]
+                make(
+                    Gpu,
+                    {
+                        "name": row["name"],
+                        "memory_gb": number_or_text(row["memory_gb"] or ""),
+                        "speed": number_or_text(row["speed"] or ""),
+                    },
+                    f"line {line}",
+                )
+                for line, row in csv_rows(path, ("name", "memory_gb", "speed"))
             ]
         require(len(gpus) > 0, "GPUs", 0, "at least one")
     return tuple(gpus)
@@ -354,7 +363,7 @@ def read_instance(
         others = [
             name
             for name in (lines[0][1] if lines else ())
-            if name not in (*KNOWN, *timed)
+            if name not in ("task", *COLUMNS, *timed)
         ]
         return Instance(
             **dict(zip(COLUMNS, values[kept].T)),

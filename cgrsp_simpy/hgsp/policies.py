@@ -75,7 +75,7 @@ class View(engine.View):
         self._delay_s = delay_s
         self._by_id: dict[int, Task] = {}  # those that wait
         # None: the GPU is idle
-        self._ends_s: list[float | None] = [None] * len(run.declared)
+        self._ends_s: list[float | None] = run.plan.instance.free_s.tolist()
 
     @property
     def waiting(self) -> int:
@@ -246,19 +246,6 @@ With moves and no seconds, a search is reproducible.
 """
 
 
-def _by_rule(priority: Priority) -> Scheduler:
-    return lambda instance, *_: Solution(dispatch(instance, priority))
-
-
-def _offered(name: str) -> Scheduler:
-    def scheduler(*arguments: Any) -> Solution:
-        """Plan with the scheduler that another package offers."""
-        solution: Solution = offered("hgsp")[name].load()(*arguments)
-        return solution
-
-    return scheduler
-
-
 SEEDED = ("search", *offered("hgsp"))  # whose answer depends on the seed
 
 # Name -> scheduler, in the order of hgsp.txt Section III, then the others.
@@ -269,7 +256,10 @@ SCHEDULERS: dict[str, Scheduler] = {
     "greedy": lambda instance, *_: Solution(
         greedy_assignment(instance, range(instance.tasks))
     ),
-    **{name: _offered(name) for name in offered("hgsp")},
+    **{
+        name: lambda *arguments, entry=entry: entry.load()(*arguments)
+        for name, entry in offered("hgsp").items()
+    },
     "search": lambda instance, seed, moves, seconds: Solution(
         *search(
             instance,
@@ -278,7 +268,10 @@ SCHEDULERS: dict[str, Scheduler] = {
             time_budget_s=seconds if moves or seconds else SEARCH_S,
         )
     ),
-    **{name: _by_rule(priority) for name, priority in RULES.items()},
+    **{
+        name: lambda instance, *_, rule=rule: Solution(dispatch(instance, rule))
+        for name, rule in RULES.items()
+    },
     "milp": lambda instance, _, __, seconds: solve_exact(instance, seconds or MILP_S),
 }
 
@@ -371,18 +364,14 @@ class Planner:
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
-        missing = {
-            name: limit
-            for name, limit in limits.items()
-            if self.scheduler in OWNERS[name]
-        }
-        return replace(self, **missing)
+        owned = [name for name in limits if self.scheduler in OWNERS[name]]
+        return replace(self, **{name: limits[name] for name in owned})
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made before a run; seed: seed of the search."""
-        own_policy = not isinstance(self.scheduler, str)
+        has_plan = isinstance(self.scheduler, str)
         return Plan(
-            self, instance, None if own_policy else self._solution(instance, seed)
+            self, instance, self._solution(instance, seed) if has_plan else None
         )
 
     def _solution(self, instance: Instance, seed: int) -> Solution:

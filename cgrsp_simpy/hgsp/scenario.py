@@ -262,6 +262,15 @@ class Scenario(Model):
                 yield run.timeout(service_s, ("finish", task.id))
         run.record(task, gpu.index)
 
+    def processes(self, run: Simulation) -> Iterator[Process]:
+        for gpu, free_s in zip(run.resources, run.plan.instance.free_s.tolist()):
+            if free_s:
+                yield self._unavailable(run, gpu, free_s)
+
+    def _unavailable(self, run: Simulation, gpu: Any, free_s: float) -> Process:
+        with run.down(gpu):
+            yield run.timeout(free_s)
+
     def view(self, run: Simulation) -> View:
         return View(run, self.delay_s)
 

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cgrsp_simpy.base.arrays import Bools, Floats, Ints
-from cgrsp_simpy.base.checks import InputError, entries_of
+from cgrsp_simpy.base.arrays import Floats, Ints
+from cgrsp_simpy.base.checks import InputError, entries_of, numbers
 from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import claims_table
+from cgrsp_simpy.engine.report import rows_of
 from cgrsp_simpy.hgsp.instance import Instance
 
 
@@ -92,28 +93,17 @@ class Schedule:
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per task in order of arrival; GPUs are numbered from 1."""
         jobs = self.instance
-        times = (
-            jobs.arrival_s,
-            self.start_s,
-            self.finish_s,
-            jobs.deadline_s,
-            jobs.weight,
-        )
-        names = ("arrival_s", "start_s", "finish_s", "deadline_s", "weight")
-        rows = [
-            {
-                "task": task,
-                "gpu_number": j + 1,
-                "gpu": jobs.gpus[j].name,
-                **dict(zip(names, row)),
-            }
-            for task, j, row in zip(
-                jobs.task_names,
-                self.gpu.tolist(),
-                zip(*(column.tolist() for column in times)),
-            )
-        ]
-        return [{**row, **jobs.tags.of(task, row)} for task, row in enumerate(rows)]
+        columns = {
+            "task": jobs.task_names,
+            "gpu_number": self.gpu + 1,
+            "gpu": [jobs.gpus[j].name for j in self.gpu.tolist()],
+            "arrival_s": jobs.arrival_s,
+            "start_s": self.start_s,
+            "finish_s": self.finish_s,
+            "deadline_s": jobs.deadline_s,
+            "weight": jobs.weight,
+        }
+        return rows_of(columns, jobs.tags)
 
     @property
     def claims(self) -> np.ndarray[Any, np.dtype[Any]]:
@@ -158,19 +148,12 @@ class Schedule:
             self.policy,
         )
 
-    @property
-    def fits(self) -> Bools:
-        """Whether each task has the memory that it needs (Eq. 3), of shape (tasks,)."""
-        return np.isfinite(
-            self.instance.times_s[np.arange(self.instance.tasks), self.gpu]
-        )
-
     def fault(self) -> str:
         """Return which of Eq. 2 to 6 the schedule breaks, and where; "" if none."""
         jobs = self.instance
         times_s = jobs.times_s[np.arange(jobs.tasks), self.gpu]
         for broken, what in (
-            (~self.fits, "runs on a GPU whose memory it exceeds (Eq. 3)"),
+            (times_s == np.inf, "runs on a GPU whose memory it exceeds (Eq. 3)"),
             (
                 np.abs(self.finish_s - self.start_s - times_s)
                 > 1e-9 * np.maximum(1, self.finish_s),
@@ -212,12 +195,12 @@ def greedy_assignment(
     all task indices. least_start: choose by start, not finish. hgsp.txt Section III.A
     (FIFO: least start) and III.B (Greedy: least finish).
     """
-    order = entries_of("order", order, "a list of tasks")
-    if sorted(order) != list(range(instance.tasks)):
+    tasks = numbers("order", entries_of("order", order, "a list of tasks"), "f8")
+    if not np.array_equal(np.sort(tasks, axis=None), np.arange(instance.tasks)):
         raise InputError(f"order must contain each of the {instance.tasks} tasks once")
     gpu, free_s = np.zeros(instance.tasks, np.int64), instance.free_s.copy()
     start_s, finish_s = np.zeros((2, instance.tasks))
-    for task in order:
+    for task in tasks.astype(int).tolist():
         begin_s = np.maximum(free_s, instance.arrival_s[task])
         end_s = begin_s + instance.times_s[task]
         j = np.argmin(
@@ -258,14 +241,8 @@ class Columns(NamedTuple):
 
 def columns_of(instance: Instance, tasks: Sequence[int]) -> Columns:
     """Select tasks of an instance by their indices."""
-    columns = (
-        instance.weight,
-        instance.deadline_s,
-        instance.least_time_s,
-        instance.times_s,
-    )
     rows = np.asarray(tasks, np.int64)  # once, which takes most of the time
-    return Columns(*(column[rows] for column in columns))
+    return Columns(*(getattr(instance, name)[rows] for name in Columns._fields))
 
 
 Priority = Callable[[Columns, float], Floats]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError
+from cgrsp_simpy.base.parameters import Count, Positive, checked
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Iteration, Schedule, best_listed, from_sequences
@@ -29,12 +30,13 @@ ROUNDS = 100  # per draw of random numbers
 MOST_STEPS = 1000  # of the reported course
 
 
+@checked
 def search(
     instance: Instance,
     seed: int = 0,
     *,
-    moves: int | None = None,
-    time_budget_s: float | None = None,
+    moves: Count | None = None,
+    time_budget_s: Positive | None = None,
 ) -> tuple[Schedule, list[Iteration]]:
     """Return the best schedule, never worse than the dispatch rules', and all steps.
 

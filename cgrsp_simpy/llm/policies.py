@@ -25,21 +25,17 @@ class View(engine.View):
     def free(self) -> tuple[ResourceSpec, ...]:  # type: ignore[override]
         """The replicas on which a new request would be processed in the next step."""
         return tuple(
-            place for place, batch in zip(self.resources, self._batches) if batch.open
+            place for place, batch in zip(self.resources, self._run.plan) if batch.open
         )
 
     def backlog(self, replica: ResourceSpec) -> int:
         """Return the prompt tokens that a replica still has to prefill."""
-        return self._batches[self._number(replica)].backlog
+        return self._run.plan[self._number(replica)].backlog  # type: ignore[no-any-return]
 
     def least_loaded(self, request: Request) -> ResourceSpec | None:
         """Return the free replica with the most room if a request fits, else None."""
         room = [place for place in self.free if self.room(place) >= request.tokens]
         return max(room, key=self.room, default=None)
-
-    @property
-    def _batches(self) -> Sequence[Batch]:
-        return self._run.plan  # type: ignore[no-any-return]
 
     # ---- called by the engine ----
 
@@ -50,7 +46,7 @@ class View(engine.View):
     def parse_assignment(self, claim: Claim, chosen: Any) -> Sequence[Part]:
         """Assign a request to a replica; AssignmentError if its batch is full."""
         number, request = self._number(chosen), claim.job
-        batch = self._batches[number]
+        batch: Batch = self._run.plan[number]
         if batch.held >= batch.service.max_batch:
             raise AssignmentError(
                 f"replica {chosen.index}, which already has {batch.held} requests"
@@ -60,7 +56,7 @@ class View(engine.View):
         return ((number, request.tokens),)
 
     def on_release(self, claim: Claim) -> None:
-        self._batches[claim.parts[0][0]].held -= 1
+        self._run.plan[claim.parts[0][0]].held -= 1
 
 
 # ---- policies: the order of waiting requests, each on the least loaded replica ----

@@ -23,7 +23,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import name_of
 from cgrsp_simpy.base.parameters import (
-    AtLeastOne,
+    AtLeastAMillionth,
     Count,
     declared,
     limits,
@@ -101,8 +101,9 @@ class RequestList:
 
 MOST_CV = 100
 Cv = Annotated[float, limits(f"a number >= 0, at most {MOST_CV}", ge=0, le=MOST_CV)]
-# at a lower rate, the clock could not resolve the time of a step
-Rate = Annotated[float, limits("a number >= 1e-06", ge=1e-6)]
+MeanTokens = Annotated[
+    float, limits(f"a number >= 1, at most {MOST_DRAWN}", ge=1, le=MOST_DRAWN)
+]
 
 
 @declared()
@@ -110,12 +111,14 @@ class Offered:
     """Randomly generated requests: Poisson arrivals, lognormal numbers of tokens."""
 
     requests: Count = parameter("Number of requests.", default=1000)
-    rate_per_s: Rate = parameter("Arrivals per second.", default=2.5)
-    prompt_tokens: AtLeastOne = parameter(
-        "Mean prompt length; prompts and outputs are cut to at most 8192 tokens.",
+    rate_per_s: AtLeastAMillionth = parameter("Arrivals per second.", default=2.5)
+    prompt_tokens: MeanTokens = parameter(
+        "Mean length of a prompt; longer draws are cut to 8192 tokens.",
         default=2000.0,
     )
-    output_tokens: AtLeastOne = parameter("Mean.", default=200.0)
+    output_tokens: MeanTokens = parameter(
+        "Mean length of an output, cut likewise.", default=200.0
+    )
     cv: Cv = parameter(
         "Coefficient of variation of both lengths, at most 100; 0: all equal the mean.",
         default=1.0,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import nan
 from typing import ClassVar
 
-from cgrsp_simpy.base.checks import refuse
+from cgrsp_simpy.base.checks import refuse, require
 from cgrsp_simpy.base.parameters import Positive, declared, parameter
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.model import Model
@@ -97,6 +97,12 @@ class Scenario(Model):
             # then one step per token, at their mean context
             prefill_s = step_s(1, prompt, 0, 0)
             decode_s = (output - 1) * step_s(0, 0, 1, prompt + output // 2)
+            require(
+                arrival_s + prefill_s > arrival_s,
+                f"arrival_s of request {name}",
+                arrival_s,
+                f"small enough for the clock to resolve a step of {prefill_s:.3g} s",
+            )
             request = Request(
                 id, name, arrival_s, prompt, output, weight, prefill_s + decode_s
             )

@@ -8,14 +8,15 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean, median
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Literal, cast
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.base.checks import MOST_WHOLE, check_one_of, require
+from cgrsp_simpy.base.files import csv_rows, faults_of, make, number_or_text
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
     Positive,
+    PositiveFraction,
     declared,
     from_text,
     parameter,
@@ -74,11 +75,19 @@ class Service:
             self.gpus,
             f"a multiple of tensor_parallel, {degree}",
         )
+        most_mb = self._cache_mb
         require(
-            self.kv_tokens > 0,
+            most_mb > 0,
             "weights_gb",
             self.weights_gb,
             f"less than the memory of a replica, {degree * self.memory_gb:g} GB",
+        )
+        least_mb = most_mb / MOST_WHOLE
+        require(
+            least_mb <= self.kv_mb <= most_mb,
+            "kv_mb",
+            self.kv_mb,
+            f"a number from {least_mb:g} to {most_mb:g}, the size of the cache in MB",
         )
 
     @property
@@ -89,8 +98,11 @@ class Service:
     @property
     def kv_tokens(self) -> int:
         """Tokens that the cache of a replica holds."""
-        left_gb = self.tensor_parallel * self.memory_gb - self.weights_gb
-        return int(left_gb * MB_PER_GB / self.kv_mb)
+        return int(self._cache_mb / self.kv_mb)
+
+    @property
+    def _cache_mb(self) -> float:
+        return (self.tensor_parallel * self.memory_gb - self.weights_gb) * MB_PER_GB
 
     def __str__(self) -> str:
         return f"{self.gpus} {self.gpu}, {self.tensor_parallel} a replica"
@@ -100,9 +112,6 @@ StepTime = Callable[[int, int, int, int], float]
 """Seconds of a step that prefills so many prompts of so many tokens in all, and decodes
 one token each of a batch of requests with so many tokens of context in all.
 """
-# the phases
-PROMPT: Final = "prompt"
-TOKEN: Final = "token"
 MS = 1000.0  # in a second
 # share by which a measured time in all may differ from that of its phases
 ADDS_UP = 0.2
@@ -120,11 +129,33 @@ class Measured:
     ms: Positive = parameter("Duration of the step, milliseconds.")
 
 
-COLUMNS = tuple(Measured.__annotations__)
-SPLITWISE = (
-    *("hardware", "tensor_parallel", "prompt_size", "batch_size", "token_size"),
-    *("prompt_time", "token_time", "e2e_time"),
-)
+@declared()
+class _Splitwise:
+    """A row of splitwise-sim: the phases of requests with equal numbers of tokens."""
+
+    hardware: str
+    tensor_parallel: Count
+    prompt_size: Count
+    batch_size: Count
+    token_size: Count
+    prompt_time: Positive
+    token_time: Positive
+    e2e_time: Positive
+
+    def steps(self) -> list[Measured]:
+        """Return the two steps, or none if their times differ from the total time."""
+        tokens, batch = self.token_size, self.batch_size
+        differs_ms = abs(self.prompt_time + tokens * self.token_time - self.e2e_time)
+        if differs_ms > ADDS_UP * self.e2e_time:
+            return []
+        gpus = self.hardware, self.tensor_parallel
+        context = batch * (self.prompt_size + tokens // 2)  # halfway
+        return [
+            Measured(
+                *gpus, "prompt", batch, batch * self.prompt_size, self.prompt_time
+            ),
+            Measured(*gpus, "token", batch, context, self.token_time),
+        ]
 
 
 @declared()
@@ -153,7 +184,8 @@ class StepTable:
             degree,
             f"one of those measured on {gpu}: {', '.join(map(str, degrees))}",
         )
-        cells: dict[str, dict[tuple[int, int], list[float]]] = {PROMPT: {}, TOKEN: {}}
+        cells: dict[str, dict[tuple[int, int], list[float]]]
+        cells = {"prompt": {}, "token": {}}
         for row in self.rows:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
@@ -166,7 +198,7 @@ class StepTable:
             )
         prompt, token = (
             Surface({cell: median(ms) / MS for cell, ms in cells[phase].items()})
-            for phase in (PROMPT, TOKEN)
+            for phase in cells
         )
 
         def step_s(prompts: int, prompt_tokens: int, batch: int, context: int) -> float:
@@ -225,7 +257,7 @@ class Roofline:
     bandwidth_gb_per_s: Positive = parameter(
         "Bandwidth of the memory of a GPU.", default=3350.0
     )
-    efficiency: Positive = parameter(
+    efficiency: PositiveFraction = parameter(
         "Share of both that is attained; measured on H100 with tensor parallelism"
         " 2: .43 and .57.",
         default=0.5,
@@ -246,6 +278,9 @@ class Roofline:
         return step_s
 
 
+TEXTS = ("gpu", "hardware", "phase")  # columns that are no numbers
+
+
 def read_steps(path: str | Path, model: str | None = None) -> StepTable:
     """Read a table from a CSV file with the columns of `Measured`, or of splitwise-sim.
 
@@ -256,16 +291,18 @@ def read_steps(path: str | Path, model: str | None = None) -> StepTable:
     """
     with faults_of(path):
         lines = csv_rows(path, ())
-        splitwise = bool(lines) and not {*SPLITWISE}.difference(lines[0][1])
-        if not splitwise:
-            lines = csv_rows(path, COLUMNS)
-        read, steps = (_splitwise if splitwise else _measured), list[Measured]()
-        for line, row in _of_model(lines, model):
-            try:
-                steps += read(row)
-                StepTable(tuple(steps[-2:]))
-            except (TypeError, ValueError) as error:
-                raise InputError(f"line {line}: {error}") from None
+        of_splitwise = bool(lines) and lines[0][1].keys() >= {
+            *_Splitwise.__annotations__
+        }
+        kind: type[Measured | _Splitwise] = _Splitwise if of_splitwise else Measured
+        steps, columns = list[Measured](), [*kind.__annotations__]
+        for line, row in _of_model(csv_rows(path, columns), model):
+            cells = {
+                name: row[name] if name in TEXTS else number_or_text(row[name] or "")
+                for name in columns
+            }
+            step = make(kind, cells, f"line {line}")
+            steps += [step] if isinstance(step, Measured) else step.steps()
         require(len(steps) > 0, "rows", 0, "at least one")
         return StepTable(tuple(steps))
 
@@ -287,27 +324,6 @@ def _of_model(
     require(bool(models), "model", model, "omitted: the file has no column model")
     check_one_of("model", model, models)
     return [(line, row) for line, row in lines if row["model"] == model]
-
-
-def _measured(row: Mapping[str, str]) -> list[Measured]:
-    degree, batch, tokens = (
-        int(row[name]) for name in ("tensor_parallel", "batch", "tokens")
-    )
-    phase: Any = row["phase"]
-    return [Measured(row["gpu"], degree, phase, batch, tokens, float(row["ms"]))]
-
-
-def _splitwise(row: Mapping[str, str]) -> list[Measured]:
-    gpu, *rest = (row[name] for name in SPLITWISE)
-    degree, size, batch, tokens = map(int, rest[:4])
-    prompt_ms, token_ms, whole_ms = map(float, rest[4:])
-    if abs(prompt_ms + tokens * token_ms - whole_ms) > ADDS_UP * whole_ms:
-        return []
-    context = batch * (size + tokens // 2)  # halfway
-    return [
-        Measured(gpu, degree, PROMPT, batch, batch * size, prompt_ms),
-        Measured(gpu, degree, TOKEN, batch, context, token_ms),
-    ]
 
 
 @cache

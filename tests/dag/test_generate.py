@@ -295,5 +295,6 @@ test_a_training_graph_that_cannot_be_is_refused = refusals(
     ({"work_tflop": float("nan")}, r"work_tflop\(=nan\) must be a number >= 0"),
     ({"activation_gb": -1}, r"activation_gb\(=-1\) must be a number >= 0"),
     ({"parameters_gb": -1}, r"parameters_gb\(=-1\) must be a number >= 0"),
+    ({"parameters_gb": 1e308}, r"resident_mb of node r0 l3.0 update\(=inf\) must be"),
     call=lambda given: training_graph(**{"layers": 4, **given}),
 )

@@ -19,10 +19,8 @@ from cgrsp_simpy.hgsp.instance import (
     read_orlib,
     write_instance,
 )
-from cgrsp_simpy.hgsp.schedule import (
-    Schedule,
-    greedy_assignment,
-)
+from cgrsp_simpy.hgsp.schedule import Schedule, greedy_assignment
+from cgrsp_simpy.hgsp.search import search
 
 
 def named(*names):
@@ -152,9 +150,25 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
         ["free_s of GPU 1(=-1.0)"],
     ),
     (
+        lambda: instance_of((1, 0, 9, 1, 0), gpus=(SLOW,), free_s=["soon"]),
+        ["free_s(=['soon']) must be numbers"],
+    ),
+    (
+        lambda: instance_of((1, 0, 9, 1, 0), gpus=(SLOW,), times_s=5.0),
+        ["shape of times_s(=()) must be (1, 1)"],
+    ),
+    (
+        lambda: instance_of((1, 0, 9, 1, 1e17), gpus=(SLOW,)),
+        ["arrival_s of task 1(=1e+17) must be small enough for the clock"],
+    ),
+    (
         lambda: solve_exact(instance_of((1, 0, 0, 1, 0), gpus=(SLOW,), free_s=[3.0])),
         ["free_s(=[3.0])"],
     ),
+    (lambda: greedy_assignment(FOUR, "0123"), ["order(='0123') must be a list of"]),
+    (lambda: greedy_assignment(FOUR, ["a", 1, 2, 3]), ["order(=('a', 1, 2, 3))"]),
+    (lambda: search(FOUR, moves=-1), ["moves(=-1) must be a whole number >= 1"]),
+    (lambda: search(FOUR, time_budget_s=0), ["time_budget_s(=0) must be a number >"]),
     (lambda: named("a", "a"), ["name of a task(='a')", "2 tasks have it"]),
     (lambda: named("a"), ["number of task_names(=1)", "2, one per task"]),
     (lambda: named("a", ""), ["name of a task(='')"]),

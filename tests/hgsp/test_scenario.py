@@ -4,6 +4,7 @@ and that every command simulates.
 
 import json
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from support import csv_rows, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.policies import OWNERS, SCHEDULERS, Follow, Online, Replan
+from cgrsp_simpy.hgsp.report import schedule_of
 from cgrsp_simpy.hgsp.scenario import Scenario, noise_factors, solve
 from cgrsp_simpy.hgsp.schedule import (
     RULES,
@@ -140,7 +142,7 @@ def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
     found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
     assert (found.start_s >= due_s - 1e-9).all()
     assert noise or found.fault() == ""
-    assert found.fits.all()
+    assert np.isfinite(instance.times_s[np.arange(25), found.gpu]).all()
 
 
 PLANNERS = {
@@ -156,19 +158,32 @@ PLANNERS = {
 }
 
 
+LATER = replace(THIRTY, free_s=np.array([40.0, 5.0, 90.0]))
+
+
 @pytest.mark.parametrize("name", PLANNERS)
-def test_planners_use_no_gpu_before_it_is_there(name):
-    free_s = np.array([40.0, 5.0, 90.0])
-    columns = {
-        name: getattr(THIRTY, name)
-        for name in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s")
-    }
-    later = cg.hgsp.Instance(**columns, gpus=THIRTY.gpus, free_s=free_s)
-    plan = PLANNERS[name](later)
+def test_planners_use_no_gpu_before_it_is_available(name):
+    plan = PLANNERS[name](LATER)
     assert plan.fault() == ""
-    assert (plan.start_s >= free_s[plan.gpu]).all()
+    assert (plan.start_s >= LATER.free_s[plan.gpu]).all()
     first_s = [plan.start_s[sequence[0]] for sequence in plan.sequences() if sequence]
     assert 40.0 in first_s  # the A100 is wanted as soon as it is there
+
+
+def test_no_policy_uses_a_gpu_before_it_is_available():
+    seen_s = []
+
+    def first_look(view):
+        seen_s.append(view.free_s)
+        return Online(atc)(view)
+
+    schedules = [solve(LATER, name) for name in ("atc", "atc:online=true")]
+    schedules += [solve(LATER, "greedy:replan_s=5"), solve(LATER, first_look)]
+    for schedule in map(schedule_of, schedules):
+        assert (schedule.start_s >= LATER.free_s[schedule.gpu]).all()
+    planned, online, _, own = map(schedule_of, schedules)
+    assert online.start_s.tolist() == planned.start_s.tolist() == own.start_s.tolist()
+    assert seen_s[0][::2] == (40.0, 90.0)
 
 
 # ---- ways, and what they are worth ----

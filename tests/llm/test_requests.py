@@ -45,8 +45,7 @@ def test_drawn_requests_may_be_equal_and_are_never_longer_than_is_told():
     assert set(equal.output_tokens.tolist()) == {7}
     wide = Offered(2000, 1.0, 3000, 1, 3.0).draw(Draw(1))
     assert (wide.prompt_tokens.max(), wide.output_tokens.min()) == (MOST_DRAWN, 1)
-    told = " ".join(Offered.__doc__.split())
-    assert f"prompts and outputs are cut to at most {MOST_DRAWN} tokens" in told
+    assert f"cut to {MOST_DRAWN} tokens" in " ".join(Offered.__doc__.split())
 
 
 ONE = RequestList([0], [10], [1], [1])
@@ -85,6 +84,10 @@ test_requests_that_are_none_are_refused = refusals(
     (
         lambda: Offered(prompt_tokens=0.5),
         "prompt_tokens(=0.5) must be a number >= 1",
+    ),
+    (  # its draws would be cut
+        lambda: Offered(output_tokens=8193),
+        "output_tokens(=8193) must be a number >= 1, at most 8192",
     ),
     (lambda: Offered(cv=-1), "cv(=-1) must be a number >= 0"),
     (lambda: Offered(cv=1e200), "cv(=1e+200) must be a number >= 0, at most 100"),

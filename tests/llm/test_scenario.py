@@ -172,6 +172,12 @@ LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
 
 test_bad_input_is_refused_in_one_line = refusals(
     (
+        lambda: cg.simulate(
+            cg.llm.Scenario(cg.llm.RequestList([1e17], [9], [9], [1])), "fifo"
+        ),
+        "arrival_s of request 1(=1e+17) must be small enough for the clock",
+    ),
+    (
         lambda: cg.llm.Scenario(LISTED, ONE, STEPS),
         (
             "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 a"

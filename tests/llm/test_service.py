@@ -43,6 +43,9 @@ test_bad_input_is_refused = refusals(
         "weights_gb(=140.0) must be less than the memory of a replica, 140 GB",
     ),
     ({"kv_mb": 0}, "kv_mb(=0) must be a number > 0"),
+    # one token must fit, and the number of tokens be finite
+    ({"kv_mb": 12_001}, "kv_mb(=12001) must be a number from 1.2e-11 to 12000, the"),
+    ({"kv_mb": 1e-310}, "kv_mb(=1e-310) must be a number from 1.2e-11 to 12000"),
     ({"max_batch": 0}, "max_batch(=0) must be a whole number >= 1"),
     ({"chunk_tokens": 1.5}, "chunk_tokens(=1.5) must be a whole number >= 1"),
     ({"whole": 1}, "whole(=1) must be true or false"),
@@ -257,11 +260,15 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
             " gpu,tensor_parallel,phase",
         ),
         (HEAD, "rows(=0) must be at least one"),
-        (HEAD + "h,2,prompt,1,512,x\n", "line 2: could not convert"),
-        (HEAD + "h,2,prompt,1,512,0\n", "line 2: ms(=0.0) must be a number > 0"),
+        (HEAD + "h,2,prompt,1,512,x\n", "line 2: ms(='x') must be a number > 0"),
+        (HEAD + "h,2,prompt,1,512,0\n", "line 2: ms(=0) must be a number > 0"),
         (HEAD + "h,2,decode,1,512,9\n", "line 2: unknown phase 'decode'"),
         (HEAD + "h,0,prompt,1,512,9\n", "line 2: tensor_parallel(=0)"),
-        (HEAD + "h,2,prompt,1\n", "line 2: "),
+        (HEAD + "h,2,prompt,1\n", "line 2: tokens(='') must be a whole number >= 1"),
+        (
+            SPLIT.replace("155.8", "fast").replace("bloom-176b", "llama2-70b"),
+            "line 2: prompt_time(='fast') must be a number > 0",
+        ),
     ],
 )
 def test_a_file_that_is_no_table_is_refused(file, text, said):
@@ -287,7 +294,10 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
             "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
         ),
         (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
-        (lambda: Roofline(efficiency=-1), "efficiency(=-1) must be a number > 0"),
+        (
+            lambda: Roofline(efficiency=2),
+            "efficiency(=2) must be a number > 0, at most 1",
+        ),
     ],
 )
 def test_what_was_not_measured_is_refused(made, said):

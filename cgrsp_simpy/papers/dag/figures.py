@@ -174,7 +174,7 @@ def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
     bound_s, most = lower_bound_s(problem), scenario.budget.evaluations or 0
     return [
-        (at, min(best_s for number, _, best_s in history if number <= at) / bound_s)
+        (at, min(best_s for number, best_s in history if number <= at) / bound_s)
         for at in sorted({min(plans, most) for plans in PLANS})
     ]
 

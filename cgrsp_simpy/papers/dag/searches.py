@@ -194,7 +194,7 @@ def _hunt(
             target = np.where(spiral | (np.abs(factor) < 1), search.best, others)
             positions = move(generator, target, positions, factor, spiral)
             search.evaluate(_plans(search.problem, positions))
-    return search.found()
+    return search.solution()
 
 
 def rtgs(
@@ -525,7 +525,7 @@ def ddqn(
         search.evaluate(agent.explore(hopes))
         if len(agent.deviations) <= episodes:
             agent.learn()
-    return search.found()
+    return search.solution()
 
 
 @_learns

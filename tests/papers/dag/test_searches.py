@@ -2,6 +2,8 @@
 the network, its optimiser, and the agent that learns with them.
 """
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 from support import check_refused
@@ -217,12 +219,13 @@ def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
 def test_searches_spend_their_evaluations_and_no_more(search, evaluations):
     found = search(layered(), Budget(evaluations=evaluations))
     assert found.evaluations == evaluations
-    assert found.history[-1][2] == found.makespan_s
+    assert found.history[-1][1] == found.makespan_s
 
 
 def test_a_search_ends_when_its_seconds_are_over():
+    begin_s = perf_counter()
     found = rtgs(layered(), Budget(seconds=0.2))
-    assert 0.2 <= found.seconds < 2 and found.evaluations > 10
+    assert 0.2 <= perf_counter() - begin_s < 2 and found.evaluations > 10
 
 
 @pytest.mark.parametrize("search", SLOW_DDQN)
@@ -231,12 +234,8 @@ def test_the_same_seed_gives_the_same_plan(search):
         search(layered(), Budget(evaluations=25), seed=seed) for seed in (5, 5, 6)
     )
     assert one.plan.gpu.tolist() == again.plan.gpu.tolist()
-    assert [entry[::2] for entry in one.history] == [
-        entry[::2] for entry in again.history
-    ]
-    assert [entry[::2] for entry in one.history] != [
-        entry[::2] for entry in other.history
-    ]
+    assert one.history == again.history
+    assert one.history != other.history
 
 
 @pytest.mark.quick_cases(1)

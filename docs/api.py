@@ -199,6 +199,7 @@ def sentence(name: Name) -> str:
         else inspect.getdoc(name.value) or ""
     )
     first = " ".join(text.partition("\n\n")[0].split())
+    first = re.sub(r":\w+:`~?", "`", first)  # roles of Sphinx, in SimPy's docstrings
     return re.split(r"(?<=[.:!?])\s(?=[A-Z])", first)[0]
 
 

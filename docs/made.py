@@ -51,7 +51,8 @@ SINGLE = {
     "advice": "cgrsp advise hectic --report figures/advice",
 }
 
-MINUTES = ("adaptive_threshold", "tiles", "train_agent")  # scripts that take so long
+# Scripts that take minutes.
+MINUTES = ("adaptive_threshold", "savings_by_the_hour", "tiles", "train_agent")
 
 # At the head of a page of pictures: their captions would hide the pages that explain.
 UNSEARCHED = "---\nnosearch: true\n---\n\n"

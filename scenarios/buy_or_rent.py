@@ -1,6 +1,6 @@
 """Which GPUs should a studio own, and how many?
 
-At 0.1 jobs a second seven of any type: 57 % cheaper than to rent for every job.
+At 0.1 jobs per second, seven of any type: 57 % cheaper than renting for every job.
 
 Reserved for long, a GPU costs 60 % less than on demand, but around the clock. Jobs that
 would wait longer than five minutes are sent on demand at once (sww). First by formula,

@@ -1,4 +1,4 @@
-"""Should a studio with one hectic day after the other own its slots?
+"""Should a studio own its slots if every day is hectic?
 
 Not for a rush of three hours: renting every job is best.
 
@@ -6,7 +6,7 @@ The day's C_max slots become fixed machines, reserved around the clock at 40 % o
 thesis's price and always ready; what does not wait for them runs on demand at the full
 price, without provisioning delay. One slot under ajw is cheaper, but works through
 the night, and three jobs in five are late; ljw comes down to $4.50 with a twelfth late.
-All else costs more than to rent.
+All other options cost more than renting.
 """
 
 import numpy as np

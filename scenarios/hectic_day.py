@@ -17,7 +17,7 @@ if __name__ == "__main__":
         cg.day("hectic", slots=7), policies=["fifo", "cadr"], seeds=range(30)
     )
     print(
-        "\nwith two slots more:",
+        "\nwith two more slots:",
         *(
             f"{name} misses {row['miss_pct'].mean:.1f} %"
             for name, row in more.means().items()

@@ -1,5 +1,5 @@
-"""One zone or several: a job that may try another zone when its instance is taken waits
-less, and pays less; the second zone brings the most.
+"""One zone or several: a job that may move to another zone when its instance is taken
+costs less with each zone; except under greedy, the second zone saves the most.
 
 The market is generated: each zone is up 1 h and down 3 h on average, independent of the
 others; with files of zones, the first one, two, ... of these: python

@@ -1,6 +1,6 @@
 """A policy of your own is a function of a view.
 
-Last in, first out: the mean wait stays, the old jobs pay with lateness.
+Last in, first out does not change the mean wait significantly, but jobs are later.
 """
 
 import cgrsp_simpy as cg

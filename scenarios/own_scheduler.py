@@ -1,6 +1,6 @@
 """A cluster's own scheduler, a function of a view.
 
-Widest that fits first: no other mean wait than that of SJF is shown.
+Widest job that fits first: the mean wait does not differ significantly from SJF's.
 """
 
 import cgrsp_simpy as cg

@@ -1,5 +1,5 @@
-"""The hours decide: a log's busy ones lie where stock is plentiful, and it waits 11 min
-where as many jobs, spread evenly, would wait 30; at four times its rates it waits more.
+"""A log's busy hours have plentiful stock: its jobs wait 11 min, and 30 if they are
+spread evenly over the day; at four times the rates, the log's own hours wait longer.
 
 Arrival rates by hour of day are measured in a log, raised, and written into a scenario
 file for the command line. The log is Alibaba's cluster-trace-v2026-GenAI

@@ -1,6 +1,6 @@
-"""A real market, replayed: who sees its stock waits two minutes in a median run, one if
-the type is free; the mean is made by two or three of the sixteen days on which the runs
-begin, when both types are out of stock.
+"""A real market, replayed: policies that use the observed stock wait two minutes in the
+median run, one if they choose the type; the mean depends on two or three of the sixteen
+days on which runs begin, when both types are out of stock.
 
 The market is a month of half-hourly offers of H100 and A100 GPUs (GPU price tracker,
 October and November 2025); each seed is a normal day of the thesis that begins on one

@@ -1,6 +1,6 @@
 """Should a studio keep instances warm between jobs?
 
-On a hectic day, for one minute: three quarters less wait for 5 % more of rent.
+On a hectic day, for one minute: three quarters less wait for 4 % more rent.
 
 There the next job follows within the minute, and nearly all of the thesis's wait is
 for instances in place of others that were given back a moment ago. Where provisioning

@@ -1,4 +1,4 @@
-"""Where triage loses: more work comes than the cheap type can do, and types are free.
+"""Where triage loses: more work arrives than the cheap type can do, and types are free.
 
 A second of a slot is priced by the jobs that wait and, at most as many again, by those
 that come before the line is empty. While the line is short the type of least rent is

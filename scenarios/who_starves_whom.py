@@ -3,8 +3,8 @@
 If small jobs are favoured, wide jobs wait without end; reservations cost the small jobs
 hours.
 
-At this load only fifo-skip, easy and conservative serve as much as arrives. Under the
-others what waits grows; inf: measured jobs still wait when 8,000 more have come.
+At this load only fifo-skip, easy and conservative are stable. Under the others the
+queue grows; inf: measured jobs still wait when 8,000 more have arrived.
 """
 
 import cgrsp_simpy as cg

@@ -180,6 +180,21 @@ def test_on_the_site_links_to_files_lead_to_their_pages(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_script_with_a_long_run_time_shows_its_recorded_output(monkeypatch):
+    for package in ("jupytext", "nbformat"):
+        pytest.importorskip(package)
+    monkeypatch.syspath_prepend(str(DOCS))
+    made = importlib.import_module("made")
+    long = [
+        script
+        for script in (ROOT / "scenarios").rglob("*.py")
+        if "Run time: "
+        in (ast.get_docstring(ast.parse(script.read_text("utf-8"))) or "")
+    ]
+    assert [made._page(script) for script in long] == ["savings_by_the_hour.md"]
+
+
+@pytest.mark.slow
 def test_of_every_constant_something_is_said(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     api = importlib.import_module("api")
@@ -235,7 +250,9 @@ def test_a_generated_page_is_what_the_package_gives(monkeypatch, name):
     """After a change of names or docstrings: python docs/api.py."""
     monkeypatch.syspath_prepend(DOCS)
     api = importlib.import_module("api")
-    assert (DOCS / name).read_text(encoding="utf-8") == api.PAGES[name]()
+    page = api.PAGES[name]()
+    assert (DOCS / name).read_text(encoding="utf-8") == page
+    assert ":`" not in page, "a role of Sphinx"
 
 
 def anchors(page):

@@ -204,7 +204,8 @@ def verdict(
     if len(yes) == len(answers):
         return ledger.REPRODUCED, "true at every load"
     judged = ledger.DIFFERENT if "no" in answers.values() else ledger.UNDECIDED
-    return judged, f"true at {'loads ' + ', '.join(yes) if yes else 'no load'}"
+    where = f"loads {', '.join(yes)}" if yes else "none of the loads"
+    return judged, f"true at {where}"
 
 
 def gpu_hours(row: Mapping[str, float]) -> float:

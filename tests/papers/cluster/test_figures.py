@@ -159,7 +159,7 @@ def test_claims_compare_the_groups_and_the_worst_with_the_best():
     )
     assert table.verdict(rows, "wait_variance_s2", "best") == (
         ledger.UNDECIDED,
-        "true at no load",
+        "true at none of the loads",
     )
 
 

@@ -366,7 +366,6 @@ def content_of(path: Path) -> bytes:
 
     The limit also holds for a device, whose size is unknown.
     """
-    check_named(path)
     with path.open("rb") as file:
         content = file.read(-1 if _LARGE.get() else MOST_BYTES + 1)
     check_size(len(content))
@@ -375,6 +374,7 @@ def content_of(path: Path) -> bytes:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read the tables of a TOML file; InputError if invalid, OSError if unreadable."""
+    check_named(path)
     content = content_of(path)
     try:
         return tomllib.loads(content.decode("utf-8-sig"))

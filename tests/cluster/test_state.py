@@ -208,7 +208,7 @@ def test_a_node_that_is_closed_for_ages_costs_little_time():
     closed = [{"node": node, "until_s": 1e9} for node in range(3)]
     before_s = process_time()
     [row] = forecast(
-        read(
+        State.from_table(
             TABLE | {"closed": closed, "running": [], "waiting": TABLE["waiting"][:1]}
         ),
         cg.cluster.Scenario(Offered(jobs=9), NODES),

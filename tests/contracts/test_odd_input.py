@@ -391,10 +391,6 @@ test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
         lambda: cg.plots.animate(RUN, captions=5),
         "captions(=5) must be a mapping",
     ),
-    (
-        lambda: cg.plots.policy_bars(STUDY, "wait_min", published=5),
-        "published(=5) must be a mapping",
-    ),
 )
 
 

@@ -115,6 +115,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "fast: bool = True,",
     ): "compiled or not, the starts are the same",
     (
+        "rental/kernel/rules.py",
+        "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",
+    ): "of two equal times, either is the same",
+    (
         "waiting/report.py",
         "self._counted, self._uncounted, self._enough = 0, 1, CHUNK",
     ): "however many jobs are counted at once, the sums are the same",

@@ -312,9 +312,13 @@ def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_pa
 SMALL = ("bound", "quiet", "jobs=3", "--seeds", "2")
 
 
-def test_the_frontier_of_one_seed_has_no_intervals_in_print_or_picture(capsys):
+@pytest.mark.slow
+def test_the_frontier_of_one_seed_has_no_intervals_in_print(capsys):
     line = "bound quiet jobs=1 --seeds 1 --frontier --bin 1440 --policies fifo"
     assert "±" not in output(capsys, *line.split())
+
+
+def test_the_frontier_of_one_seed_has_no_intervals_in_its_picture():
     corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
     rows += [

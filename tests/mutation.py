@@ -119,6 +119,22 @@ EQUAL: dict[tuple[str, str], str] = {
         "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",
     ): "of two equal times, either is the same",
     (
+        "rental/bulk.py",
+        'more["free"] = np.concatenate([np.arange(size, 3 * size), run.free])',
+    ): "what is behind the number of free rows is never read",
+    (
+        "dag/platform.py",
+        "one == other, source * self.gpus + target, -1 - one / self.gpus - other",
+    ): "numbers of links need only differ",
+    (
+        "dag/problem.py",
+        "of_unit = np.full(graph.units, -2)",
+    ): "every unit has a node",
+    (
+        "hgsp/descent.py",
+        "before = start_s + opens[k] >= gaps.shortest_s[j]",
+    ): "gaps too short for any task only take time",
+    (
         "waiting/report.py",
         "self._counted, self._uncounted, self._enough = 0, 1, CHUNK",
     ): "however many jobs are counted at once, the sums are the same",

@@ -273,6 +273,8 @@ def test_a_scenario_runs_what_its_parts_do():
         == cg.hgsp.schedule_of(certain).weighted_tardiness
     )
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
+    in_time = cg.simulate(Scenario(instance_of((10, 5, 100, 1, 0))), "edd").summary()
+    assert (in_time["lower_bound"], in_time["gap_pct"]) == (0, 0)
     assert "planned_weighted_tardiness" not in certain.summary()
     assert (
         certain.timeline.policy,

@@ -369,6 +369,11 @@ def test_a_slot_opens_and_closes_every_day_and_a_job_waits_for_it():
     assert run.summary()["overtime_h"] == 0
 
 
+def test_a_slot_whose_hours_have_begun_is_open_without_an_order():
+    run = run_of([0], [(0, 1), (3, 0)], boot_s=600)
+    assert run.jobs["start_s"].tolist() == [10]
+
+
 def test_hours_repeat_daily_across_midnight_from_any_hour_on():
     spans = Opening([(2, 0), (20, 1)]).spans_s(0, start_h=22)
     assert list(islice(spans, 2)) == [(-2 * H, 4 * H), (22 * H, 28 * H)]

@@ -376,6 +376,7 @@ def test_both_readings_of_equation_26_are_told():
     found = baseline("compound", 86)
     assert found["wait_s_as_printed"] == pytest.approx(0.76 * found["wait_s"], rel=0.02)
     assert "wait_s_as_printed" not in baseline("sww", 86)
+    assert "wait_s_as_printed" in baseline("compound", 86, wait_s=0.5)
 
 
 def test_the_waits_are_the_lemma_as_printed_where_no_job_is_short():

@@ -66,6 +66,7 @@ def plain(monkeypatch):
         *((bulk, "COMPILED", True), (bulk, "numba", numba), (bulk, "cached", cached)),
         *((bulk, "RULE", None), (bulk, "KEPT", None)),
         *((rules, "ask", ask), (loop, "advance", advanced)),
+        (bulk, "ROOM", 4),  # of jobs in the system, to begin with
     ):
         monkeypatch.setattr(module, name, value, raising=False)
     yield
@@ -150,3 +151,13 @@ def test_a_state_with_jobs_unlike_those_of_the_workload_is_not_compiled(unlike):
     job = {"id": 2, "submit_s": 0, "deadline_s": 9e3}
     assert from_state(cg.day("quiet"), [job], "c-mu")[1] is not None
     assert from_state(cg.day("quiet"), [job | unlike], "c-mu")[1] is None
+
+
+@pytest.mark.usefixtures("plain")
+def test_jobs_of_a_state_start_on_the_first_idle_slots():
+    waiting = [{"id": job, "submit_s": 0, "deadline_s": 9e3} for job in (5, 6)]
+    running = [STATE["running"][1]]
+    more = {"slots": ["RTX 3090"] * 3, "running": running, "wake_s": 1}
+    model, run = from_state(cg.day("quiet"), waiting, "fifo", **more)
+    assert np.array_equal(run.jobs, cg.simulate(model, "fifo", 1, engine="simpy").jobs)
+    assert run.jobs["slot"].tolist() == [1, 0, 2]

@@ -20,7 +20,7 @@ from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import write_csv
-from cgrsp_simpy.base.timeline import MOST_LETTERS, VISIT, Timeline, check_name
+from cgrsp_simpy.base.timeline import MOST_LETTERS, VISIT, Timeline
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import Environment, policy_name
 from cgrsp_simpy.engine.model import Model
@@ -469,10 +469,9 @@ def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
 
 
 def _name_of(process: Any) -> str:
-    """Return the name of the function that a process runs, or ""."""
-    name = getattr(getattr(process, "_generator", None), "__name__", "")
-    check_name("name of a process", name)
-    return str(name)
+    """Return the name of the function that a process runs, or ""; a long one is cut."""
+    name = str(getattr(getattr(process, "_generator", None), "__name__", ""))
+    return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
 
 
 def _observations(

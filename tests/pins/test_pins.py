@@ -1,5 +1,6 @@
-"""Pins, not truths: the exact records of every policy on every day, seed 0;
-`python tests/pins/test_pins.py` rewrites them.
+"""Pins, not truths: the exact records of every policy on every day, seed 0, and the
+figures of every policy of the other modules; `python tests/pins/test_pins.py` rewrites
+them.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies.subject import subject_of
 
 PINS = Path(__file__).with_name("pins.json")
 DAYS = ("quiet", "normal", "hectic", "surge")
@@ -37,9 +39,46 @@ def pin(policy, day):
     return {"records_sha256": hashlib.sha256(bits).hexdigest(), "summary": figures}
 
 
-def all_pins():
+MODULES = {
+    "exponential jobs": cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(400), machines=90
+    ),
+    "bursty jobs": cg.waiting.Scenario(cg.waiting.BurstyJobs(400), machines=20),
+    "cluster": cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=10)),
+    "hgsp": cg.hgsp.Scenario(cg.hgsp.Level(8, "small", 5.0, (0.4, 1.0)), moves=500),
+    "llm": cg.llm.Scenario(cg.llm.Offered(60)),
+    "dag": cg.dag.Scenario("er:n=40", cg.dag.Servers(gpus=6), budget=30),
+    "spot": cg.spot.Scenario(hours=4.0, deadline=6.0),
+}
+SLOW = ("milp", "ddqn")
+OTHERS = [
+    (policy, module)
+    for module, scenario in MODULES.items()
+    for policy in scenario.policies
+    if policy not in SLOW
+]
+
+
+def figures_of(policy, module):
+    """The figures, the number of decisions, and the sum of each column of the jobs."""
+    run = subject_of(MODULES[module]).run(policy, 1)
+    sums = {
+        f"sum of {name}": float(run.jobs[name].sum())
+        for name in run.jobs.dtype.names
+        if run.jobs[name].dtype.kind in "biuf"
+    }
+    found = run.summary() | sums | {"decisions": run.decisions}
     return {
+        name: float(f"{value:.9g}") for name, value in found.items() if value == value
+    }
+
+
+def all_pins():
+    days = {
         f"{policy} {day}": pin(policy, day) for policy in cg.POLICIES for day in DAYS
+    }
+    return days | {
+        f"{policy} of {module}": figures_of(policy, module) for policy, module in OTHERS
     }
 
 
@@ -57,8 +96,18 @@ def test_records_are_the_pinned_ones(policy, day, pinned):
     assert found["records_sha256"] == expected["records_sha256"]
 
 
+@pytest.mark.parametrize(("policy", "module"), OTHERS)
+def test_figures_of_other_modules_are_the_pinned_ones(policy, module, pinned):
+    expected = pinned[f"{policy} of {module}"]
+    found = figures_of(policy, module)
+    assert found.keys() == expected.keys()
+    for name, value in found.items():
+        assert value == pytest.approx(expected[name], rel=1e-7), name
+
+
 def test_every_policy_and_day_is_pinned_and_nothing_else(pinned):
-    assert set(pinned) == {f"{policy} {day}" for policy in cg.POLICIES for day in DAYS}
+    days = {f"{policy} {day}" for policy in cg.POLICIES for day in DAYS}
+    assert set(pinned) == days | {f"{policy} of {module}" for policy, module in OTHERS}
     assert len(
         {
             entry["records_sha256"]
@@ -69,6 +118,5 @@ def test_every_policy_and_day_is_pinned_and_nothing_else(pinned):
 
 
 if __name__ == "__main__":
-    PINS.write_text(
-        json.dumps(all_pins(), indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
+    lines = (f"{json.dumps(key)}: {json.dumps(pin)}" for key, pin in all_pins().items())
+    PINS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -102,7 +102,8 @@ class Identity:
 
     def _held(self, value: Any) -> Any:
         """Describe the content of an object."""
-        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        # a subclass, such as a masked array, holds more than its numbers
+        if type(value) in (np.ndarray, np.memmap) and not value.dtype.hasobject:
             name = digest(np.ascontiguousarray(value).tobytes())
             if value.dtype.kind in NUMBERS:
                 self.data[name] = value.ravel().tolist()
@@ -114,7 +115,8 @@ class Identity:
         for kinds, describe in self._kinds.items():
             if isinstance(value, kinds):
                 return describe(value)
-        if hasattr(value, "__wrapped__"):  # such as functools.cache
+        # such as functools.cache; an object of a user's class holds more
+        if hasattr(value, "__wrapped__") and home(type(value)) != "user":
             return self.of(value.__wrapped__)
         if is_dataclass(value) and home(type(value)) == "own":
             policies = {
@@ -185,13 +187,16 @@ class Identity:
             name += "'"  # another of the same name, such as two lambdas
         self._names[id(value)], self.code[name] = name, ""
         self._kept.append(value)
-        held = (
-            self._of_class(value)
-            if isinstance(value, type)
-            else self._of_function(value)
-        )
-        self.code[name] = digest(json.dumps(held).encode())
+        self.code[name] = digest(json.dumps(self._of_code(value)).encode())
         return name
+
+    def _of_code(self, value: Any) -> Any:
+        if isinstance(value, type):
+            return self._of_class(value)
+        if isinstance(value, FunctionType):
+            return self._of_function(value)
+        # written in C: the file that it is compiled to
+        return digest(Path(sys.modules[_module(value)].__file__ or "").read_bytes())
 
     def _closure(self, value: Any) -> dict[str, Any]:
         """Return the values that a function has captured in its closure."""

@@ -3,14 +3,18 @@ classes.
 """
 
 import importlib
+import subprocess
 import sys
+import sysconfig
 import threading
 from dataclasses import fields, replace
 from enum import Enum
-from functools import partial
+from functools import partial, update_wrapper
 from pathlib import Path
+from shutil import which
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from studies.directories import compared, quiet, refused
 from support import check_refused
@@ -19,6 +23,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
+from cgrsp_simpy.studies.identity import Identity
 
 # ---- users' code ----
 
@@ -47,6 +52,71 @@ def folder(tmp_path, monkeypatch):
 
 
 RULE = "def rule(view):\n    return zip(view.queue, view.idle)\n"
+
+
+class Scaled:
+    """A callable object that names the function within, as decorators do."""
+
+    def __init__(self, function, factor):
+        update_wrapper(self, function)
+        self.function, self.factor = function, factor
+
+    def __call__(self, number):
+        return self.factor * self.function(number)
+
+
+@cg.model
+def of_value(env, value=None):
+    env.run(1)
+    return {"figure": float(value(2.0) if callable(value) else np.ma.sum(value))}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Scaled(float, 1.0), Scaled(float, 5.0)),
+        tuple(np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1)),
+    ],
+)
+def test_objects_that_differ_in_what_they_hold_are_other_studies(
+    first, second, tmp_path
+):
+    for value in (first, first):
+        cg.compare(of_value, {"a": {"value": value}}, range(2), out=tmp_path / "out")
+    check_refused(
+        lambda: cg.compare(
+            of_value, {"a": {"value": second}}, range(2), out=tmp_path / "out"
+        ),
+        "was created with",
+    )
+
+
+COMPILED = """
+#include <Python.h>
+static PyObject *twice(PyObject *self, PyObject *number) {
+  return PyFloat_FromDouble(2.0 * PyFloat_AsDouble(number));
+}
+static PyMethodDef all[] = {{"twice", twice, METH_O, ""}, {NULL}};
+static PyModuleDef one = {PyModuleDef_HEAD_INIT, "in_c", "", -1, all};
+PyMODINIT_FUNC PyInit_in_c(void) { return PyModule_Create(&one); }
+"""
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="no compiler")
+def test_a_function_in_c_is_told_by_its_file(folder, monkeypatch):
+    (folder / "in_c.c").write_text(COMPILED)
+    file = folder / f"in_c{sysconfig.get_config_var('EXT_SUFFIX')}"
+    include = sysconfig.get_paths()["include"]
+    if not (Path(include) / "Python.h").exists():
+        pytest.skip("no headers")
+    command = ["gcc", "-shared", "-fPIC", f"-I{include}", "in_c.c", "-o", file.name]
+    subprocess.run(command, cwd=folder, check=True)
+    function = importlib.import_module("in_c").twice
+    first, changed = Identity(), Identity()
+    first.of(function)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"compiled again")
+    changed.of(function)
+    assert first.code.keys() == changed.code.keys() and first.code != changed.code
 
 
 def test_a_changed_file_of_policies_is_refused(tmp_path, monkeypatch, runs):

@@ -74,7 +74,7 @@ def of_value(env, value=None):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (Scaled(float, 1.0), Scaled(float, 5.0)),
+        (Scaled(abs, 1.0), Scaled(abs, 5.0)),
         tuple(np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1)),
     ],
 )

@@ -107,6 +107,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "shared = len(policies) > 2 and users_part(scenario) is None",
     ): "what is drawn belongs to the seed: each run draws the same again",
     (
+        "analysis/statistics.py",
+        "starts = np.flatnonzero(np.append(len(known) >= 0, apart))",
+    ): "no numbers have no ranks",
+    (
         "waiting/recursion.py",
         "state = [np.array(column, float) for column in ([], *free, [0.0, math.inf])]",
     ): "no job has left that could have had a place before the first start",

@@ -163,6 +163,17 @@ def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
     assert own > 2 * plain > 0
 
 
+def test_slots_are_billed_while_they_are_open_and_in_their_overtime():
+    trials = Trials(DAY, ["fifo"], Prices())
+    run = cg.simulate(DAY, "fifo", 1)
+    totals = Totals(*subject_of(DAY).outcome(run))
+    usual = trials.billed_slots(trials.now, totals)
+    longer = trials.billed_slots(
+        trials.now, replace(totals, more={"overtime_h": 24.0 * trials.days})
+    )
+    assert (usual, longer) == (len(DAY.slots), len(DAY.slots) + 1)
+
+
 def test_triage_weighs_by_the_prices():
     prices = Prices(price_miss=5.0, price_wait=0.0)
     weighed = "triage:price_miss_usd=5.0,price_wait_usd_per_min=0.0"

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support import check_refused
 
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.logs import read_log
@@ -522,3 +523,9 @@ def test_a_peculiar_log_is_read_rightly(file, caplog, name):
 
 def test_there_are_enough_cases():
     assert len(CASES) >= 40
+
+
+@pytest.mark.parametrize("name", ["gpus", "user", "deadline"])
+def test_a_column_that_is_named_must_be_in_the_file(file, name):
+    path = file("submit_s,service_s,gpus\n0,5,1\n")
+    check_refused(lambda: read_log(path, columns={name: "other"}), "no column other")

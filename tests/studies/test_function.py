@@ -366,6 +366,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
     ("env", "env.run(1)", "model f has no figures"),
     ("env, tellers=1, /", "env.run(1)", "'env' is positional-only"),
     ("env", "cg.Monitor(env, name='seed'); env.run(1)", "different from the names"),
+    ("env", "env.run(1); return {3: 4.0}", "figure of f()(=3) must be a string"),
     ("env", "env.run(1); return {'wait': 10**400}", "figure 'wait' is too large"),
     (
         "env",

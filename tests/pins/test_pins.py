@@ -48,7 +48,7 @@ MODULES = {
     "hgsp": cg.hgsp.Scenario(cg.hgsp.Level(5, "small", 5.0, (0.4, 1.0)), moves=500),
     "llm": cg.llm.Scenario(cg.llm.Offered(60)),
     "dag": cg.dag.Scenario("er:n=40", cg.dag.Servers(gpus=6), budget=30),
-    "spot": cg.spot.Scenario(hours=4.0, deadline=6.0),
+    "spot": cg.spot.Scenario(cg.spot.TwoState(2.0, 1.0, 60), 8.0, 12.0),
 }
 SLOW = ("milp", "ddqn")
 OTHERS = [

@@ -147,6 +147,7 @@ class EventRecorder(simpy.Environment):
         from_time: float | None = None,
         steps: int = 200,
     ) -> None:
+        check_number("initial_time", initial_time)
         if from_time is not None:
             check_number("from_time", from_time)
         check_whole("steps", steps, least=1, most=MOST_STEPS)
@@ -324,6 +325,7 @@ class EventRecorder(simpy.Environment):
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 700px"></iframe>'
 
     def _page(self, title: str) -> str:
+        require(isinstance(title, str), "title", title, "a string")
         if not self.steps:
             reason = "call env.run, and pass this env to all processes and resources"
             if self._before:
@@ -357,9 +359,10 @@ class ModelRecorder(EventRecorder, Environment):
 
 def page_path(path: str | Path) -> str:
     """Return the path of a page as a string; InputError if it does not end in .html."""
-    is_html = str(path).lower().endswith(".html")
-    require(is_html, "page", str(path), "a file that ends in .html")
-    return str(path)
+    name = str(path) if isinstance(path, Path) else path
+    is_html = isinstance(name, str) and name.lower().endswith(".html")
+    require(is_html, "page", name, "a file that ends in .html")
+    return name
 
 
 def plain(value: Any) -> str:

@@ -53,6 +53,7 @@ class Exercise:
         """Return question and judge with the numbers of a student."""
         if self.numbers is None:
             return self.question, self.judge
+        require(isinstance(student, str), "student", student, "a name, as a string")
         given = self.numbers(stream(0, f"exercise of {student}"))
         return self.question.format(**given), self.judge(**given)
 
@@ -195,7 +196,7 @@ def same(
         result = tried(given, *deepcopy(case))
         if result is None:
             return "the function returns nothing"
-        found = np.asarray(result, float)
+        found = _numbers(result)
         if _alike(found, wanted, within):
             return ""
         hints = (
@@ -211,6 +212,15 @@ def same(
 def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
     """Return a fault function for `code` that reports the first of several faults."""
     return lambda *case: next(filter(None, (fault(*case) for fault in faults)), "")
+
+
+def _numbers(result: Any) -> np.ndarray:
+    """Return a result as numbers; TypeError for texts, even of numbers."""
+    if any(
+        isinstance(each, str | bytes) for each in np.ravel(np.array(result, object))
+    ):
+        raise TypeError(f"{shown(result)} has texts in place of numbers")
+    return np.asarray(result, float)
 
 
 def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
@@ -276,7 +286,7 @@ def results(
     def arrive(n: int, arrival: float, *arguments: float) -> Any:
         yield env.timeout(arrival)
         result = yield env.start(process(env, desk, *arguments))
-        returned[n] = NOTHING if result is None else result
+        returned[n] = NOTHING if result is None else _numbers(result)
 
     rows = np.array(np.broadcast_arrays(arrivals, *columns), float).T
     for n, row in enumerate(rows.tolist()):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.parameters import NotNegative, Positive, TwoOrMore, checked
+from cgrsp_simpy.base.parameters import NotNegative, TwoOrMore, checked, limits
 from cgrsp_simpy.base.table import filled_page, visible
 from cgrsp_simpy.base.timeline import PHASES, Bands, Reasons, Timeline, timeline_of
 from cgrsp_simpy.engine.run import Run
@@ -44,6 +44,9 @@ LETTERS = 65  # of job names, in all boxes of a row
 WRITTEN = 100  # most boxes that show their jobs
 FLAT = 6  # width over height of all boxes, if there are more
 SIDE = 0.9  # side of a box
+FramesPerSecond = Annotated[
+    float, limits("a number from 0.1 to 100", ge=0.1, le=100)  # 10 ms, of a GIF
+]
 FILMS = (".html", ".gif", ".mp4")
 FILM = {1: (8.0, 4.5), 2: (12.8, 5.4)}  # size of a frame, inches, by number of runs
 
@@ -100,7 +103,7 @@ class RunAnimation:
         needs ffmpeg. For other writers use `film().save(...)`. Raises InputError for
         another ending, or if the file cannot be written.
         """
-        path, suffix = Path(filename), check_film("file", filename)
+        suffix, path = check_film("file", filename), Path(filename)
         if suffix == ".html":
             write_whole(
                 path, player_page(self._runs, path.stem, self._captions).encode()
@@ -119,10 +122,9 @@ class RunAnimation:
 
 def check_film(what: str, filename: str | Path) -> str:
     """Return a filename's ending; raise InputError if the format is unavailable."""
-    suffix = Path(filename).suffix.lower()
-    require(
-        suffix in FILMS, what, str(filename), f"a name that ends in {', '.join(FILMS)}"
-    )
+    name = str(filename) if isinstance(filename, Path) else filename
+    suffix = Path(name).suffix.lower() if isinstance(name, str) else ""
+    require(suffix in FILMS, what, name, f"a name that ends in {', '.join(FILMS)}")
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
         message = (
             "an .mp4 file needs ffmpeg, which is not installed; .html and .gif do not"
@@ -135,7 +137,7 @@ def check_film(what: str, filename: str | Path) -> str:
 def animate(
     runs: Drawn | Iterable[Drawn],
     frames: TwoOrMore = 120,
-    fps: Positive = 12.0,
+    fps: FramesPerSecond = 12.0,
     captions: Mapping[NotNegative, str] = {},
 ) -> RunAnimation:
     """Animate a run, or two of the same jobs: `animate(run).save("day.html")`.

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from support import answer_of, code_tests, fifo_waits
+from support import answer_of, check_refused, code_tests, fifo_waits
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
@@ -377,6 +377,17 @@ def test_a_loop_without_an_end_is_ended(number, answer, monkeypatch):
     monkeypatch.setattr(exercise, "LINES", 20_000)
     assert "endless loop" in check(number, answer).message
     assert sys.gettrace() is None
+
+
+def test_texts_are_no_numbers_and_a_student_has_a_name():
+    def texts(env, desk, service):
+        wait = yield from RIGHT["2.2"](env, desk, service)
+        return str(wait)
+
+    assert "has texts in place of numbers" in check("2.2", texts).message
+    text = check("1.2", lambda events: list(map(str, RIGHT["1.2"](events))))
+    assert "has texts in place of numbers" in text.message
+    check_refused(lambda: check("1.1", 3.0, b"Ana"), "student(=b'Ana') must be a name")
 
 
 def test_a_forgotten_name_is_mentioned():

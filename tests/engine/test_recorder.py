@@ -579,6 +579,9 @@ def test_wrong_use_is_refused(tmp_path):
         (lambda: cg.EventRecorder(steps=0), "steps"),
         (lambda: cg.EventRecorder(steps=1.5), "steps"),
         (lambda: cg.EventRecorder(from_time="x"), "from_time"),
+        (lambda: cg.EventRecorder("x"), "initial_time"),
+        (lambda: queue().to_html(page, 5), "title(=5) must be a string"),
+        (lambda: queue().to_html(b"page.html"), "page(=b'page.html')"),
         (lambda: queue().to_html(tmp_path / "page.pdf"), "ends in .html"),
         (lambda: cg.EventRecorder().to_html(page), "call env"),
         (

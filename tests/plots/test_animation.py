@@ -8,7 +8,7 @@ import pytest
 from matplotlib.animation import FFMpegWriter
 from matplotlib.colors import to_hex
 from PIL import Image
-from support import check_bad_input, check_refused, frame_at, outcome, output
+from support import check_bad_input, check_refused, frame_at, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline
@@ -166,6 +166,15 @@ def test_two_policies_are_shown_and_printed(tmp_path, capsys):
     assert (
         capsys.readouterr().err == f"cgrsp run: --policy(='edf,spt') must be {told}\n"
     )
+
+
+test_frames_and_names_of_files_are_checked = refusals(
+    (lambda run: cg.plots.animate(run, fps=1e-6), "from 0.1 to 100"),
+    (lambda run: cg.plots.animate(run, fps=1e9), "from 0.1 to 100"),
+    (lambda run: cg.plots.animate(run).save(b"x.html"), "file(=b'x.html') must be a"),
+    (lambda run: cg.plots.animate(run).save(None), "file(=None) must be a name"),
+    call=lambda made: made(cg.simulate(cg.day("quiet"), "fifo")),
+)
 
 
 @pytest.mark.parametrize("name", ["a.avi", "a"])

@@ -166,9 +166,7 @@ PLOTS = {
     "queue_length, many": lambda of: plots.queue_length(of["runs"]),
     "slot_timeline": lambda of: plots.slot_timeline(of["timeline"]),
     "wait_histogram": lambda of: plots.wait_histogram(of["runs"][:2]),
-    "policy_bars": lambda of: plots.policy_bars(
-        of["study"], "wait_min", published={NAMES[0]: 3.0}
-    ),
+    "policy_bars": lambda of: plots.policy_bars(of["study"], "wait_min"),
     "differences": lambda of: plots.policy_bars(
         of["study"], "wait_min", differences=True
     ),

@@ -196,7 +196,13 @@ class Identity:
         if isinstance(value, FunctionType):
             return self._of_function(value)
         # written in C: the file that it is compiled to
-        return digest(Path(sys.modules[_module(value)].__file__ or "").read_bytes())
+        file = getattr(sys.modules.get(_module(value)), "__file__", None)
+        if file is None:
+            raise InputError(
+                f"a results directory cannot identify this study: it uses {value!r},"
+                " which is in no file"
+            )
+        return digest(Path(file).read_bytes())
 
     def _closure(self, value: Any) -> dict[str, Any]:
         """Return the values that a function has captured in its closure."""

@@ -361,7 +361,9 @@ def test_a_what_if_moves_the_whole_chain(file):
 
 
 def test_a_job_is_ready_at_the_end_of_a_first_job_that_has_no_recorded_one(file):
-    """Its own recorded time, 150, is not before its submission, and is left out."""
+    """In a simulation b may be ready from its submission at 50 on, not from 150 on, the
+    time in the log.
+    """
     text = (
         "job_id,submit_s,start_s,ready_s,service_s,gpus,after\n"
         "a,0,,0,5,1,\nb,50,200,150,9,1,a\n"

@@ -256,15 +256,15 @@ def priced(monkeypatch):
     """A search in which each option's cost on a seed is given."""
 
     def make(cost, policies=("fifo", "edf")):
-        own = search(place(slots=2, gpus=(SLOW, FAST)), policies)
+        tried = search(place(slots=2, gpus=(SLOW, FAST)), policies)
 
         def run(options, seeds):
             for option in options:
-                done = own.trials.figures.setdefault(option, {})
+                done = tried.trials.figures.setdefault(option, {})
                 done |= {seed: {COST: cost(option, seed)} for seed in seeds}
 
-        monkeypatch.setattr(own.trials, "run", run)
-        return own
+        monkeypatch.setattr(tried.trials, "run", run)
+        return tried
 
     return make
 
@@ -291,9 +291,9 @@ def test_options_that_differ_neither_surely_nor_by_much_are_ties(priced):
         much: lambda sign: 5.0 + 60 * sign,
         now: lambda sign: 0.5 + 3 * sign,
     }
-    own = priced(lambda option, seed: 100 + seed % 5 + more[option]((-1) ** seed))
-    own.trials.run([now, best, alike, surely, much], own.seeds)
-    assert own.ties(best, own.seeds) == [best, alike]
+    tried = priced(lambda option, seed: 100 + seed % 5 + more[option]((-1) ** seed))
+    tried.trials.run([now, best, alike, surely, much], tried.seeds)
+    assert tried.ties(best, tried.seeds) == [best, alike]
 
 
 HOURLY = Option("fifo", 4, FIXED, ((0.0, 2), (9.0, 4)))

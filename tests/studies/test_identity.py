@@ -117,6 +117,8 @@ def test_a_function_in_c_is_told_by_its_file(folder, monkeypatch):
     monkeypatch.setattr(Path, "read_bytes", lambda path: b"compiled again")
     changed.of(function)
     assert first.code.keys() == changed.code.keys() and first.code != changed.code
+    monkeypatch.delattr(sys.modules["in_c"], "__file__")
+    check_refused(lambda: Identity().of(function), "which is in no file")
 
 
 def test_a_changed_file_of_policies_is_refused(tmp_path, monkeypatch, runs):

@@ -174,9 +174,9 @@ def test_cells_are_judged_at_the_closest_load():
     assert entries["Table II", "pbs, wait_s"].ours.startswith("801.5 ± ")
     assert ("Table II", "hps, wait_variance_s2") not in entries
     assert entries["Section VI", "sjf, starved"].ours.startswith("11.0 ± ")
-    said = {entry.statement: entry for entry in printed.sentences(MADE_UP)}
+    judged = {entry.statement: entry for entry in printed.sentences(MADE_UP)}
     done = {
-        name: said[f"{name} schedulers, jobs completed, %"]
+        name: judged[f"{name} schedulers, jobs completed, %"]
         for name in ("static", "dynamic")
     }
     assert {entry.verdict for entry in done.values()} == {ledger.REPRODUCED}

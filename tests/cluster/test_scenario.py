@@ -212,7 +212,7 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
     for name in STABLE:
         means = [study.means()[name]["wait_s"].mean for study in found.values()]
         assert max(means[1:]) == pytest.approx(min(means[1:]), rel=0.02), name
-    assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": not stable")
+    assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": unstable")
 
 
 def test_warm_up_and_what_comes_later_are_not_measured():

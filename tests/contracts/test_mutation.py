@@ -89,6 +89,7 @@ def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
     assert all(mutation["files_of"](room) for room in mutation["FLOORS"])
 
 
+@pytest.mark.slow
 def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
     for file, line in mutation["EQUAL"]:
         made = mutation["changes"](mutation["PACKAGE"] / file)

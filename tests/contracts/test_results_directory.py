@@ -152,5 +152,5 @@ class Directory(RuleBasedStateMachine):
             assert part or content == self.whole[name]
 
 
-Directory.TestCase.settings = settings(max_examples=12, stateful_step_count=8)
+Directory.TestCase.settings = settings(max_examples=8, stateful_step_count=8)
 test_directory = Directory.TestCase

@@ -26,11 +26,10 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 from studies.function_models import bank
-from support import drawn_with, output, refusals
+from support import drawn_with, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.labels import spread
 from cgrsp_simpy.plots.style import (
@@ -138,21 +137,6 @@ def run():
 
 
 @pytest.fixture(scope="module")
-def study():
-    return cg.compare(cg.day("surge", jobs=80), ["fifo", "rh", "cadr"], range(4))
-
-
-@pytest.fixture(scope="module")
-def sweep():
-    return cg.sweep(
-        cg.day,
-        {"name": "surge", "jobs": 60, "slots": [2, 4, 8]},
-        ["fifo", "cadr"],
-        range(3),
-    )
-
-
-@pytest.fixture(scope="module")
 def month():
     return cg.compare(
         cg.month({"quiet": 0.5, "normal": 0.5}, days=6), ["fifo", "rh"], range(2)
@@ -230,16 +214,6 @@ def test_runs_of_one_policy_are_told_apart(ax):
     assert len({line.get_color() for line in ax.lines}) == 3
 
 
-def test_slot_timeline_counts_each_slot_of_a_job_on_several(ax):
-    listed = [cg.Job(0, 0.0, 1000.0, gpus=3)]
-    run = cg.simulate(
-        cg.Scenario("wide", cg.JobList(listed), cg.round_robin(4), market=AT_ONCE),
-        "fifo",
-    )
-    plots.slot_timeline(run, ax=ax)
-    assert ax.collections[0].get_paths()[0].vertices[:, 1].max() == 3
-
-
 def test_slot_timeline_of_many_jobs_names_the_span_of_its_averages(ax):
     plots.slot_timeline(cg.simulate(cg.day("hectic", jobs=300), "fifo"), ax=ax)
     assert re.fullmatch(r"slots, mean over \d+ (s|min)", ax.get_ylabel())
@@ -270,25 +244,6 @@ def test_a_job_that_never_started_has_no_wait_in_the_histogram(ax):
     assert line.get_ydata()[1:-1:2].sum() == pytest.approx(100)
     waits_s = (run.jobs["start_s"] - run.jobs["submit_s"])[:2]
     assert mean_min.get_xdata()[0] == pytest.approx(waits_s.mean() / 60)
-
-
-@pytest.mark.slow
-def test_policy_bars_are_the_means_and_intervals_of_the_study(study, ax):
-    plots.policy_bars(study, "wait_min", ax=ax)
-    means = [row["wait_min"] for row in study.means().values()]
-    assert [bar.get_width() for bar in ax.patches] == [value.mean for value in means]
-    assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [
-        POLICY[name].lower() for name in study.policies
-    ]
-    (segments,) = [each.get_segments() for each in ax.collections]
-    assert np.allclose(
-        [segment[:, 0] for segment in segments],
-        [(value.low, value.high) for value in means],
-    )
-    assert [text.get_text() for text in ax.get_yticklabels()] == study.policies
-    assert ax.get_xlabel() == "mean wait (min)"
-    assert ax.get_title(loc="left") == "surge: mean of 4 seeds with 95 % interval"
-    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first policy at the top
 
 
 def paired_study():
@@ -338,23 +293,6 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
     shown = [text.get_window_extent() for text in ax.texts if text.get_text()]
     assert len(shown) == 2
     assert all(box.x1 <= ax.get_window_extent().x1 + 2 for box in shown)
-
-
-@pytest.mark.slow
-def test_sweep_lines_are_the_means_at_each_value(sweep, ax):
-    plots.sweep_lines(sweep, "wait_min", ax=ax)
-    lines = {
-        line.get_label(): line
-        for line in ax.lines
-        if not line.get_label().startswith("_")
-    }
-    for policy in ("fifo", "cadr"):
-        assert list(lines[policy].get_xdata()) == [2, 4, 8]
-        assert list(lines[policy].get_ydata()) == [
-            at.means()[policy]["wait_min"].mean for _, at in sweep
-        ]
-        assert lines[policy].get_marker() == LOOKS[policy].marker
-    assert ax.get_xlabel() == "slots"
 
 
 def two_parameters():
@@ -832,33 +770,6 @@ def test_policies_of_one_name_in_one_figure_differ():
     assert found[0].colour == POLICY["rh"]
     assert len({look.colour for look in found}) == len(found)
     assert len({look.line for look in found[:3]}) == 3
-
-
-# ---- cgrsp run --show ----
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "begin"),
-    [
-        ("a.png", b"\x89PNG"),
-        pytest.param("a.svg", b"<?xml", marks=pytest.mark.slow),
-        pytest.param("a.PDF", b"%PDF", marks=pytest.mark.slow),
-    ],
-)
-def test_run_writes_the_gantt_chart(name, begin, tmp_path, capsys, caplog):
-    path = tmp_path / name
-    caplog.set_level("INFO")
-    assert output(capsys, "run", "quiet", "--show", str(path)).startswith(
-        "quiet, fifo, seed 0\n"
-    )
-    written = path.read_bytes()
-    assert written.startswith(begin)
-    main(["run", "quiet", "--show", str(path)])
-    assert path.read_bytes() == written
-    assert [each.name for each in tmp_path.iterdir()] == [name]
-    # the caller chooses the form
-    assert all(each.name.startswith("cgrsp_simpy") for each in caplog.records)
 
 
 # ---- Pictures ----

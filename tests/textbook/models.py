@@ -20,7 +20,7 @@ SMALL = {
     "inventory": {"days": 300},
     "job_shop": {"end": 150},
     "machine_repair": {"end": 800},
-    "mmc": {"end": 100_000},
+    "mmc": {"end": 40_000},
     "reneging": {"end": 20_000},
     "tandem": {"parts": 1000},
     "traffic_light": {"end": 30_000},

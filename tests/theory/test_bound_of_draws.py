@@ -12,6 +12,7 @@ import pytest
 from support import check_bad_input, check_refused, needs, outcome, output, refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.table import write_csv
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
@@ -336,8 +337,8 @@ def test_the_frontier_is_redrawn_with_its_title(tmp_path):
         {"kind": kind, "name": "edf", "wait_min": 10.0, "miss_pct": 5.0, **halves}
         for kind in ("bound", "policy")
     ]
-    path, *_ = FRONTIER.write(tmp_path, rows)
-    [ax] = FRONTIER.redraw(path).axes
+    write_csv(tmp_path / "frontier.csv", rows)
+    [ax] = FRONTIER.redraw(tmp_path / "frontier.csv").axes
     assert ax.get_legend().get_title().get_text() == "a title"
 
 

@@ -201,21 +201,17 @@ def check_refused(call, words, error=cg.InputError):
 
 
 def refusals(*cases, call=None, error=cg.InputError):
-    """Return a test of calls that are refused in one line.
+    """Return one test of calls that are refused in one line.
 
     Each case has the arguments of the call and the words of its message, as for
     `check_refused`; without `call`, the only argument is the call.
     """
-    rows = [getattr(case, "values", case) for case in cases]
-    marks = [getattr(case, "marks", ()) for case in cases]
-    table = [
-        pytest.param(arguments, words, marks=mark)
-        for (*arguments, words), mark in zip(rows, marks)
-    ]
 
-    @pytest.mark.parametrize(("arguments", "words"), table)
-    def refused(arguments, words):
-        check_refused(partial(*(call, *arguments) if call else arguments), words, error)
+    def refused():
+        for *arguments, words in cases:
+            check_refused(
+                partial(*(call, *arguments) if call else arguments), words, error
+            )
 
     return refused
 

@@ -301,15 +301,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("ending", "text", "message"),
-    [(ending, *row) for ending, rows in BAD.items() for row in rows],
-)
-def test_a_bad_file_is_one_line_with_its_name(capsys, file, ending, text, message):
-    path = file(text, f"bad{ending}")
-    assert main(["run", "dag", f"platform={path!s}", "--policy", "heft"]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"cgrsp run: {path}: ") and message in line
+def test_a_bad_file_is_one_line_with_its_name(capsys, file):
+    for ending, (text, message) in (
+        (e, row) for e, rows in BAD.items() for row in rows
+    ):
+        path = file(text, f"bad{ending}")
+        assert main(["run", "dag", f"platform={path!s}", "--policy", "heft"]) == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"cgrsp run: {path}: ") and message in line
 
 
 def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):

@@ -4,8 +4,6 @@ import re
 from functools import reduce
 from pathlib import Path
 
-import pytest
-
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import VERBS
 
@@ -22,9 +20,9 @@ def test_every_row_has_an_old_and_a_new_name():
     assert len(ROWS) > 30 and all(len(row) == 2 for row in ROWS)
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`cg\.([\w.]+)", NEW))))
-def test_new_names_exist(name):
-    assert reduce(getattr, name.split("."), cg) is not None
+def test_new_names_exist():
+    for name in {*re.findall(r"`cg\.([\w.]+)", NEW)}:
+        assert reduce(getattr, name.split("."), cg) is not None
 
 
 def test_new_commands_begin_with_a_verb():

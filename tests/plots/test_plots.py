@@ -424,15 +424,9 @@ def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
     assert drawn.figure.get_size_inches()[0] == pytest.approx(6.3)
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @every_function
-@pytest.mark.parametrize(
-    "style",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] * (each != "print"))
-        for each in STYLE
-    ],
-)
+@pytest.mark.parametrize("style", STYLE)
 def test_changes_no_setting(draw, style):
     before = dict(matplotlib.rcParams)
     with plots.styled(style):
@@ -441,15 +435,9 @@ def test_changes_no_setting(draw, style):
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @every_function
-@pytest.mark.parametrize(
-    "style",
-    [
-        pytest.param(each, marks=[pytest.mark.slow] * (each not in ("print", "single")))
-        for each in STYLE
-    ],
-)
+@pytest.mark.parametrize("style", STYLE)
 def test_no_text_is_cut_off_small_or_on_another(draw, style):
     with plots.styled(style):
         figure = draw().figure

@@ -97,6 +97,122 @@ class _LastWaits:
         return [*self.waits_s][-number:] or [0.0]
 
 
+class _Queue:
+    """What is known of a cluster and its queue while a log with starts is replayed."""
+
+    def __init__(self, jobs: Jobs, starts_s: Floats, start_h: float) -> None:
+        self.start_h = start_h
+        self.submits_s, self.begins_s = jobs.arrival_s.tolist(), starts_s.tolist()
+        self.ends_s = (starts_s + jobs.duration_s).tolist()
+        self.estimates_s = jobs.estimate_s.tolist()
+        only_cores = jobs.cores is not None and not jobs.gpus.any()
+        self.gpus = getattr(jobs, "cores" if only_cores else "gpus").tolist()
+        self.sizes = [number.bit_length() for number in self.gpus]  # 0: no GPU
+        nobody = [0] * jobs.jobs
+        self.users = nobody if jobs.user is None else jobs.user.tolist()
+        self.queues = [*jobs.tags["queue"]] if "queue" in jobs.tags else nobody
+        names = sorted({*self.queues})
+        self.numbers = {queue: number for number, queue in enumerate(names)}
+        self.lines = [_Line() for _ in range(max(self.sizes) + 1)]
+        self.running, self.started = _Line(), [False] * jobs.jobs
+        self.of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
+        self.last: dict[Hashable, _LastWaits] = {}
+        self.starts_s = deque[float]()  # of the last hour
+        # time, whether it is a start, job
+        self.events: list[tuple[float, bool, int]] = []
+
+    def kinds(self, job: int) -> tuple[Hashable, Hashable]:
+        """Return the queue and the user of a job, as keys."""
+        return ("queue", self.queues[job]), ("user", self.users[job])
+
+    def submit(self, job: int) -> None:
+        """Add a job to the queue until its recorded start."""
+        line = self.lines[self.sizes[job]]
+        line.add(self.gpus[job], self.estimates_s[job], 0.0)
+        line.ids.append(job)
+        self.of_kind.update(self.kinds(job))
+        heappush(self.events, (self.begins_s[job], True, job))
+
+    def advance(self, now_s: float) -> None:
+        """Carry out all starts and ends up to a time."""
+        while self.events and self.events[0][0] <= now_s:
+            at_s, is_start, job = heappop(self.events)
+            if is_start:
+                self._start(job, at_s)
+            else:
+                estimate_s, begin_s = self.estimates_s[job], self.begins_s[job]
+                self.running.add(self.gpus[job], estimate_s, begin_s, -1)
+        while self.starts_s and self.starts_s[0] < now_s - HOUR_S:
+            self.starts_s.popleft()
+        for line in self.lines:
+            while line.ids and self.started[line.ids[0]]:
+                line.ids.popleft()
+
+    def _start(self, job: int, at_s: float) -> None:
+        size, estimate_s = self.gpus[job], self.estimates_s[job]
+        self.lines[self.sizes[job]].add(size, estimate_s, 0.0, -1)
+        self.running.add(size, estimate_s, at_s)
+        heappush(self.events, (self.ends_s[job], False, job))
+        self.started[job] = True
+        self.starts_s.append(at_s)
+        kinds = self.kinds(job)
+        self.of_kind.subtract(kinds)
+        for key in ("all", self.sizes[job], *kinds):
+            wait_s = at_s - self.submits_s[job]
+            self.last.setdefault(key, _LastWaits()).add(wait_s)
+
+    def last_waits(self, key: Hashable) -> _LastWaits:
+        """Return the last known waits of a size class, queue or user, or of all."""
+        return self.last.get(key, _LastWaits())
+
+    def quantiles(self, job: int) -> list[float]:
+        """Return those of the last known waits of a job's size class, if not few."""
+        same_size = self.last_waits(self.sizes[job])
+        few = len(same_size.waits_s) < FEW
+        return (self.last.get("all", same_size) if few else same_size).quantiles
+
+    def features(self, job: int, now_s: float) -> list[float]:
+        """Return what is known at the submission of a job."""
+        size, (queue, user) = self.sizes[job], self.kinds(job)
+        line, larger, running = self.lines[size], self.lines[size:], self.running
+        oldest_s = [
+            now_s - self.submits_s[line.ids[0]] if line.ids else 0.0
+            for line in self.lines
+        ]
+        recent_s = self.last_waits(size).recent(9)
+        of_queue_s = self.last_waits(queue).recent(LAST)
+        hour = self.start_h + now_s / HOUR_S
+        return [
+            size - 1,
+            self.estimates_s[job],
+            self.numbers[self.queues[job]],
+            hour % 24,
+            hour // 24 % 7,
+            sum(group.jobs for group in self.lines),
+            sum(group.gpus for group in self.lines),
+            summed(group.work_s for group in self.lines),
+            line.jobs,
+            line.work_s,
+            sum(group.jobs for group in larger),
+            summed(group.work_s for group in larger),
+            self.of_kind[queue],
+            self.of_kind[user],
+            running.jobs,
+            running.gpus,
+            max(0.0, running.ends_s - now_s * running.gpus),
+            max(oldest_s),
+            oldest_s[size],
+            *self.quantiles(job),
+            sorted(recent_s)[len(recent_s) // 2],
+            recent_s[-1],
+            summed(of_queue_s) / len(of_queue_s),
+            of_queue_s[-1],
+            self.last_waits(user).recent(1)[0],
+            len(self.starts_s),
+            now_s - self.starts_s[-1] if self.starts_s else HOUR_S,
+        ]
+
+
 def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
     """Return what was known at the submission of each job with a recorded start.
 
@@ -110,89 +226,15 @@ def known_waits(jobs: Jobs, start_h: float = 0.0) -> KnownWaits:
         len(recorded),
         "at least 1, but the log records no waits",
     )
-    jobs = jobs.chosen(recorded, jobs.name)
-    assert jobs.start_s is not None
-    submits_s, begins_s = jobs.arrival_s.tolist(), jobs.start_s.tolist()
-    ends_s = (jobs.start_s + jobs.duration_s).tolist()
-    only_cores = jobs.cores is not None and not jobs.gpus.any()
-    gpus = getattr(jobs, "cores" if only_cores else "gpus").tolist()
-    estimates_s = jobs.estimate_s.tolist()
-    nobody = [0] * len(gpus)
-    users = nobody if jobs.user is None else jobs.user.tolist()
-    queues = [*jobs.tags["queue"]] if "queue" in jobs.tags else nobody
-    numbers = {queue: number for number, queue in enumerate(sorted({*queues}))}
-    sizes = [number.bit_length() for number in gpus]  # 0: no GPU
-    lines = [_Line() for _ in range(max(sizes) + 1)]
-    running, started = _Line(), [False] * len(gpus)
-    of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
-    last: dict[Hashable, _LastWaits] = {}
-    starts_s = deque[float]()
-    events: list[tuple[float, bool, int]] = []  # time, whether it is a start, job
-    rows, control = [], []
-    for job, now_s in enumerate(submits_s):
-        queue, user = ("queue", queues[job]), ("user", users[job])
-        while events and events[0][0] <= now_s:
-            at_s, is_start, other = heappop(events)
-            size, estimate_s = gpus[other], estimates_s[other]
-            if not is_start:
-                running.add(size, estimate_s, begins_s[other], -1)
-                continue
-            lines[sizes[other]].add(size, estimate_s, 0.0, -1)
-            running.add(size, estimate_s, at_s)
-            heappush(events, (ends_s[other], False, other))
-            started[other] = True
-            starts_s.append(at_s)
-            kinds = ("queue", queues[other]), ("user", users[other])
-            of_kind.subtract(kinds)
-            for key in ("all", sizes[other], *kinds):
-                last.setdefault(key, _LastWaits()).add(at_s - submits_s[other])
-        while starts_s and starts_s[0] < now_s - HOUR_S:
-            starts_s.popleft()
-        ages_s = []
-        for line in lines:
-            while line.ids and started[line.ids[0]]:
-                line.ids.popleft()
-            ages_s.append(now_s - submits_s[line.ids[0]] if line.ids else 0.0)
-        same_size = last.get(sizes[job], _LastWaits())
-        few = len(same_size.waits_s) < FEW
-        of_class = last.get("all", same_size) if few else same_size
-        line, larger = lines[sizes[job]], lines[sizes[job] :]
-        of_queue = last.get(queue, _LastWaits()).recent(LAST)
-        hour = start_h + now_s / HOUR_S
-        rows.append(
-            (
-                *(sizes[job] - 1, estimates_s[job], numbers[queues[job]]),
-                *(hour % 24, hour // 24 % 7),
-                *(
-                    sum(group.jobs for group in lines),
-                    sum(group.gpus for group in lines),
-                ),
-                *(summed(group.work_s for group in lines), line.jobs, line.work_s),
-                *(sum(group.jobs for group in larger),),
-                *(summed(group.work_s for group in larger),),
-                *(of_kind[queue], of_kind[user], running.jobs, running.gpus),
-                *(max(0.0, running.ends_s - now_s * running.gpus),),
-                *(max(ages_s), ages_s[sizes[job]], *of_class.quantiles),
-                *(
-                    sorted(same_size.recent(9))[len(same_size.recent(9)) // 2],
-                    same_size.recent(1)[0],
-                ),
-                *(summed(of_queue) / len(of_queue), of_queue[-1]),
-                *(last.get(user, _LastWaits()).recent(1)[0], len(starts_s)),
-                *(now_s - starts_s[-1] if starts_s else HOUR_S,),
-            )
-        )
-        control.append(of_class.quantiles)
-        line.add(gpus[job], estimates_s[job], 0.0)
-        line.ids.append(job)
-        of_kind.update((queue, user))
-        heappush(events, (begins_s[job], True, job))
-    return KnownWaits(
-        np.array(rows, float),
-        np.array(control),
-        jobs.arrival_s,
-        jobs.start_s - jobs.arrival_s,
-    )
+    jobs, starts_s = jobs.chosen(recorded, jobs.name), starts[recorded]
+    queue, features, control = _Queue(jobs, starts_s, start_h), [], []
+    for job, now_s in enumerate(queue.submits_s):
+        queue.advance(now_s)
+        features.append(queue.features(job, now_s))
+        control.append(queue.quantiles(job))
+        queue.submit(job)
+    waits_s = starts_s - jobs.arrival_s
+    return KnownWaits(np.array(features), np.array(control), jobs.arrival_s, waits_s)
 
 
 def rolling_forecast(known: KnownWaits, first: int) -> Floats:

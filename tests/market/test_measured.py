@@ -4,6 +4,7 @@ catalogue.
 
 import json
 import math
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import naming_nothing
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.gpu import GPUS_2025
+from cgrsp_simpy.market.law import Holding
 from cgrsp_simpy.market.measured import Law, Polls, StockFit, measured_toml, series_of
 from cgrsp_simpy.market.series import Snapshots, read_market
 from cgrsp_simpy.market.stock import Stock
@@ -43,6 +45,8 @@ def simulated(tau_s, step_s, days, seed, chances, **scales):
 
 
 # ---- the law ----
+
+FEW, MANY = Holding(9000.0), Holding(40_000.0, 5000.0, 0.7, 1200)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +204,56 @@ def test_correlation_by_its_definition():
     assert 0 < half_width < 0.2
 
 
+def test_a_law_is_evaluated_pair_by_pair():
+    """Against sums over all pairs of polls, and over twenty equal parts of U."""
+    rng = np.random.default_rng(3)
+    chances = (1 + rng.multinomial(17, [0.4, 0.2, 0.4], 24)) / 20
+    parts = (np.arange(20) + 0.5)[:, None] / 20
+    x = (parts > np.cumsum(chances, axis=1)[:, None, :2]).sum(axis=2)  # (hours, parts)
+    status, hour = rng.integers(-1, 3, 200), (5 + np.arange(200) // 3) % 24
+    law = Law(Polls(made(status, 1200.0, start=datetime(2025, 1, 1, 5))), chances)
+    known = x[hour[status >= 0]]
+
+    def pairs_of(lag):
+        for n in range(200 - lag):
+            if min(status[n], status[n + lag]) >= 0:
+                yield n, x[hour[n]], x[hour[n + lag]], status[n], status[n + lag]
+
+    def logarithm(holding, lag, one, other, before, after):
+        w, here = holding.kept(0, 1200 * lag), one == before
+        both = np.mean(here & (other == after)) / here.mean()
+        return math.log(w * both + (1 - w) * np.mean(other == after))
+
+    def gain(lag, day):
+        return np.mean(
+            [
+                logarithm(MANY, lag, *pair) - logarithm(FEW, lag, *pair)
+                for n, *pair in pairs_of(lag)
+                if n // 72 == day
+            ]
+        )
+
+    for lag in (1, 5):
+        _, first, then, before, after = map(np.array, zip(*pairs_of(lag)))
+        same, means = np.mean(first * then, axis=1), (first.mean(1), then.mean(1))
+        apart = means[0] * means[1]
+        left = np.sum((before - means[0]) * (after - means[1]))
+        kept = left / np.sum(same - apart)
+        assert law.kept(lag) == pytest.approx((kept, len(before)))
+        covariance = np.mean(0.3 * same + 0.7 * apart) - known.mean() ** 2
+        assert law.correlation(lag, 0.3) == pytest.approx(covariance / known.var())
+    for low in (True, False):
+        one, other = (
+            ((x == 2) == low) for x in map(np.array, [*zip(*pairs_of(1))][1:3])
+        )
+        stays = 0.3 * np.mean(one & other, axis=1) + 0.7 * one.mean(1) * other.mean(1)
+        ends = (one.mean(1) - stays).sum()
+        assert law.runs(low, 0.3) == pytest.approx((stays.sum(), ends))
+    lags = (1, 2, 3, 5, 7, 11, 16, 24, 36)
+    gains = [np.mean([gain(lag, day) for lag in lags]) for day in range(3)]
+    assert law.tells_more(MANY, FEW) == pytest.approx(gains)
+
+
 test_what_is_too_short_or_too_sparse_is_told = refusals(
     (
         made([0, 2] * 10),
@@ -222,8 +276,6 @@ def test_what_is_replayed_holds_each_status_until_the_next_that_was_fetched():
 
 
 def test_series_with_dates_keep_their_distance():
-    from datetime import datetime
-
     one = made([0, 2], 600.0, "A", datetime(2025, 1, 1, 6))
     other = made([0, 2], 600.0, "B", datetime(2025, 1, 1, 7))
     first, second = series_of([one, other])

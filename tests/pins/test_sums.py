@@ -97,7 +97,7 @@ SPOT = {
 # ---- jobs that wait ----
 
 PAIR = (
-    Size("small", 2, 8.0, 1.0, 0.0, 300.0, 60.0, 0.4, 0.05, 0.45, 0.4),
+    Size("small", 2, 8.0, 1.0, 0.0, 300.0, 60.0, 0.4, 0.0, 0.45, 0.4),
     Size("large", 4, 32.0, 2.1, 600.0, 0.0, 90.0, 0.9, 0.3, 0.9, 0.85),
 )
 WAITING = {
@@ -125,11 +125,17 @@ def log(days, mean_s=9000.0, most=4):
     return ListedJobs(submit_s, run_s, cores, memory_gb)
 
 
+def planned(*arguments, **terms):
+    """Return a plan and its text."""
+    chosen = plan(*arguments, **terms)
+    return {"plan": chosen, "text": str(chosen)}
+
+
 def searched():
     """Return the candidates of a search for a fleet, as sums, and its plan."""
     size = Size("one", 1, 0.0, 1.0, boot_s=60.0)
     size = replace(size, reserved_1y_per_h=0.41, reserved_3y_per_h=0.4)
-    jobs, limit = log(14, 3 * DAY_S, most=1), Limit.read("p90=2h")
+    jobs, limit = log(14, 12 * DAY_S, most=1), Limit.read("p90=2h")
     search = Search(jobs, (size,), Prices(), limit, None, -0.3, 3)
     for text in ("sww", "ljw", "compound"):
         search.climb(text)
@@ -205,15 +211,15 @@ CASES = {
         for name, scenario in WAITING.items()
         for policy in scenario.policies
     },
-    "plan of a limit": partial(plan, log(14), "p95=30min", sizes=PAIR, seed=3),
+    "plan of a limit": partial(planned, log(14), "p95=30min", sizes=PAIR, seed=3),
     "plan of a share": partial(
-        plan, log(15), "p80=2h", sizes=M5[1:4], policies=["ajw-t", "ljw"]
+        planned, log(12), "p80=2h", sizes=M5[1:4], policies=["ajw-t", "ljw"]
     ),
     "plan of a budget": partial(
-        plan, log(16), budget=25_000.0, sizes=PAIR, policies=["compound:short_s=60"]
+        planned, log(16), budget=25_000.0, sizes=PAIR, policies=["compound:short_s=60"]
     ),
     "plan that grows": partial(
-        plan, log(20), "p90=1h", sizes=PAIR, growth=0.2, policies=["sww"], seed=1
+        planned, log(14), "p90=1h", sizes=PAIR, growth=0.2, policies=["sww"], seed=1
     ),
     "search": searched,
     "fit": fitted,

@@ -11,7 +11,7 @@ from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of
 
 from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Size
+from cgrsp_simpy.waiting.machines import BILLED, M5, Prices, Size
 from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan, policy_text
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
@@ -228,6 +228,22 @@ def test_spot_instances_are_taken_where_they_are_rarely_taken_away():
         found = plan(jobs, HALF_HOUR, sizes=(size,), policies=["sww"])
         assert found.spot == taken
         assert found.p95_wait_s <= 1800
+
+
+def test_a_plan_does_not_depend_on_the_unit_of_money():
+    """A power of two, so that the bits are the same: all amounts are below 1e-6."""
+    rows = ((7200 * n, 1000 + 37 * (n * n % 97), 1 + n % 4, 0) for n in range(180))
+    jobs = jobs_of(*rows)
+    size = Size("four", 4, 0.0, 4.0, 60.0, 0.0, 9.0, 2.0, 0.1, 1.5, 1.4)
+    prices = [name for name in BILLED if "_per_h" in name and "interr" not in name]
+    small = {name: getattr(size, name) * 2.0**-40 for name in ("price_per_h", *prices)}
+    one, other = (
+        plan(jobs, HALF_HOUR, sizes=(each,)) for each in (size, replace(size, **small))
+    )
+    assert (other.own, other.policy, other.spot) == (one.own, one.policy, one.spot)
+    assert (other.regret, other.range) == (one.regret, one.range)
+    assert other.bill.mean == one.bill.mean * 2.0**-40
+    assert other.price.half_width == pytest.approx(one.price.half_width * 2.0**-40)
 
 
 def test_a_job_goes_on_spot_where_that_is_cheaper_on_average():

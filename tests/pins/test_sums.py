@@ -23,6 +23,7 @@ from cgrsp_simpy.waiting.jobs import DAY_S, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Size
 from cgrsp_simpy.waiting.plan import Limit, Search, plan
 from cgrsp_simpy.waiting.policies import Mispredictions
+from cgrsp_simpy.waiting.report import of_trials
 
 PINS = Path(__file__).with_name("sums.json")
 
@@ -95,6 +96,14 @@ SPOT = {
 
 
 # ---- jobs that wait ----
+
+
+def waited(scenario, policy):
+    """Return the figures of a run with intervals from its batches."""
+    run = subject_of(scenario).run(policy, 0)
+    intervals = of_trials([subject_of(run.scenario).outcome(run)])
+    return {"decisions": run.decisions, "figures": intervals}
+
 
 PAIR = (
     Size("small", 2, 8.0, 1.0, 0.0, 300.0, 60.0, 0.4, 0.0, 0.45, 0.4),
@@ -207,7 +216,7 @@ CASES = {
         for policy in scenario.policies
     },
     **{
-        f"{policy} of {name}": partial(sums, scenario, policy, 1)
+        f"{policy} of {name}": partial(waited, scenario, policy)
         for name, scenario in WAITING.items()
         for policy in scenario.policies
     },

@@ -136,11 +136,11 @@ def test_short_runs_by_hand():
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(
     file, capsys, caplog
 ):
-    """12 days Low a third of the time, then 12 days two thirds; days are alike within a
+    """6 days Low a third of the time, then 6 days two thirds; days are alike within a
     half.
     """
     rng = np.random.default_rng(0)
-    low = [rng.random(144 * 12) < share for share in (1 / 3, 2 / 3)]
+    low = [rng.random(144 * 6) < share for share in (1 / 3, 2 / 3)]
     status = [2 * int(each) for half in low for each in half]
     fit = cg.fit_stock(made(status))
     apart, _ = fit.polls.drift_pct
@@ -294,11 +294,11 @@ def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_toge
 
 @pytest.fixture
 def snapshots(tmp_path):
-    """A month of two types, by the half hour."""
+    """Four days of two types, by the half hour."""
     rng, path = np.random.default_rng(0), tmp_path / "month.csv"
     rows = ["time,type,status,price"]
     for name, price in (("new", 3.5), ("old", 0.5)):
-        status = rng.integers(0, 3, 24 * 5).repeat(4)
+        status = rng.integers(0, 3, 24 * 2).repeat(4)
         at = np.datetime64("2025-10-01T00:00:00") + np.arange(
             len(status)
         ) * np.timedelta64(1800, "s")

@@ -167,8 +167,8 @@ def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
     assert "no interval" in str(found) and "95 %:" not in str(found)
 
 
-@pytest.mark.quick_cases(2)
-@pytest.mark.parametrize("name", ["p95", "p50", "mean"])
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("name", ["p50", "p95", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"
     jobs, sizes = month(1), (replace(ONE, boot_s=100.0),)

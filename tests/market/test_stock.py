@@ -87,8 +87,8 @@ def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, l
 
 
 def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
-    """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d / (l (1
-    - w(d))) of other stock within 10 %; between the reported changes it stays.
+    """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d /
+    (l (1 - w(d))) of other stock within 10 %; between the reported changes it stays.
     """
     stock = Stock(ON_TWO, 1)
     low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(120 * 144)])

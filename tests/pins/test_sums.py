@@ -123,6 +123,12 @@ WAITING = {
 }
 
 
+def generated():
+    """Return the sums of the columns of bursty jobs of some days."""
+    chunks = cg.waiting.BurstyJobs(3000, 0.002, 900.0).chunks(0)
+    return [[float(column.sum()) for column in chunk] for chunk in chunks]
+
+
 def log(days, mean_s=9000.0, most=4):
     """Return jobs of up to so many cores; those of one core need no memory."""
     rng = np.random.default_rng(days)
@@ -231,6 +237,7 @@ CASES = {
         planned, log(14), "p90=1h", sizes=PAIR, growth=0.2, policies=["sww"], seed=1
     ),
     "search": searched,
+    "bursty jobs": generated,
     "fit": fitted,
     "polls": counted,
 }

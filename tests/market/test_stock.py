@@ -59,33 +59,6 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize(
-    ("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)]
-)
-def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, lag_s):
-    """1000 seeds: Low at either time with its chance, and at both as often as w l + (1
-    - w) l^2 says, within 4 standard errors; not as the slow scale alone says.
-    """
-    stocks = [Stock(ON_TWO, seed) for seed in range(1000)]
-    low = np.array(
-        [
-            [stock.status(GPU, at, 0.5) == 2 for at in (from_s, from_s + lag_s)]
-            for stock in stocks
-        ]
-    )
-    steps = (from_s + lag_s) // 600 - from_s // 600
-    same = 0.75**2 + 0.25**2 + 2 * 0.75 * 0.25 * math.exp(-600 * steps / 500)
-    w = math.exp(-600 * steps / 36000) * same
-    assert ON_TWO.holding(GPU.name).kept(from_s, from_s + lag_s) == pytest.approx(w)
-    chance, error = w * 0.4 + (1 - w) * 0.16, math.sqrt(0.25 / 1000)
-    assert abs(low.mean(axis=0) - 0.4).max() <= 4 * error
-    assert abs(low.all(axis=1).mean() - chance) <= 4 * error
-    if lag_s < 6e4:
-        slow = math.exp(-lag_s / 36000)
-        assert abs(low.all(axis=1).mean() - slow * 0.4 - (1 - slow) * 0.16) > 4 * error
-
-
 def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
     """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d /
     (l (1 - w(d))) of other stock within 10 %; between the reported changes it stays.
@@ -378,18 +351,6 @@ test_what_is_not_allowed_is_told_in_one_line = refusals(
         "unknown GPU type of a stock series 'B'",
     ),
 )
-
-
-def test_a_sweep_varies_persistence_and_sight():
-    grid = {"persistence_s": [900, 6120], "sight": ["none", "now"], "jobs": 30}
-    found = cg.sweep(cg.day, {"name": "hectic", **grid}, ["watch"], range(2))
-    assert len(found.points) == 4
-    day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
-    same = cg.compare(day, ["watch"], range(2)).means()
-    assert found.at(persistence_s=900, sight="now").means() == same
-    assert subject_of(day).varied(persistence_s=0, sight="none") == cg.day(
-        "hectic", jobs=30
-    )
 
 
 def test_a_series_that_changes_at_both_ends_of_a_span_changes_between_them_alone():

@@ -25,19 +25,6 @@ def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
     assert stays == [(0, 0.0, 300.0, "taken"), (1, 300.0, 1100.0, "done")]
 
 
-def test_costs_are_split_by_phase():
-    cut = zone((0, True), (30, False), (100, True), (400, False))
-    figures = carried_out("greedy", [cut]).summary()
-    assert figures["wasted_usd"] == pytest.approx(30 / 3600)
-    assert figures["changeover_usd"] == pytest.approx((50 + 3 * 50) / 3600)
-    assert figures["executing_usd"] == pytest.approx((250 + 3 * 750) / 3600)
-    assert figures["taken"] == 2
-    assert figures["restarts"] == 2
-    assert figures["spot_h"] * 3600 == pytest.approx(330)
-    held_h = figures["spot_h"] + figures["on_demand_h"]
-    assert figures["idle_h"] == pytest.approx(figures["finish_h"] - held_h)
-
-
 def test_the_listing_tells_the_whole_course():
     heard = []
     carried_out("greedy", [DOWN_UP_DOWN], listener=heard.append)

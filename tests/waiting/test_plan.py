@@ -195,16 +195,6 @@ def test_within_a_budget_waits_are_short_and_the_bill_is_below_it_with_its_inter
     )
 
 
-@pytest.mark.slow
-def test_a_cheaper_three_year_reservation_is_taken_unless_jobs_dwindle():
-    jobs = month(4, 6_000)
-    both = replace(ONE, reserved_1y_per_h=5.0, reserved_3y_per_h=4.9)
-    assert plan(jobs, HALF_HOUR, sizes=(both,)).years == 3
-    assert plan(jobs, HALF_HOUR, sizes=(both,), growth=-0.5).years == 1
-    grows = plan(jobs, HALF_HOUR, sizes=(both,), growth=0.5)
-    assert grows.load.mean > 1.3 * plan(jobs, HALF_HOUR, sizes=(both,)).load.mean
-
-
 def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
     jobs = month(5)
     more, fewer = grown(jobs, 1.5, 0), grown(jobs, 0.5, 0)

@@ -118,6 +118,22 @@ EQUAL: dict[tuple[str, str], str] = {
         "waiting/recursion.py",
         "fast: bool = True,",
     ): "compiled or not, the starts are the same",
+    **dict.fromkeys(
+        [
+            ("waiting/plan.py", "fast = len(kinds) * 100 > COMPILED_FROM"),
+            ("waiting/plan.py", "fast = len(kinds) * 101 >= COMPILED_FROM"),
+            ("waiting/plan.py", "fast = len(kinds) / 100 >= COMPILED_FROM"),
+        ],
+        "compiled or not, the starts are the same",
+    ),
+    (
+        "waiting/plan.py",
+        "for n in (number, YEAR_D / length)",
+    ): "a multinomial draw takes the whole part of a number",
+    (
+        "market/law.py",
+        "for turn in range(first, int(before_s // self.length_s) + 2):",
+    ): "times after the span are left out",
     (
         "rental/kernel/rules.py",
         "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",

@@ -315,12 +315,14 @@ class Law:
     def correlation(self, lag: int, kept: float) -> float:
         """Return the model's correlation of the status at a lag."""
         _, h, later, _, _ = self._pairs(lag)
+        if not len(h):
+            return nan
         hours = self._polls.hour[self._polls.seen]
         mean = np.mean(self._mean[hours])
         variance = np.mean(self._one[hours, hours]) - mean**2
         held, fresh = self._one[h, later], self._mean[h] * self._mean[later]
         covariance = np.mean(kept * held + (1 - kept) * fresh) - mean**2
-        return float(covariance / variance) if variance > 1e-12 and len(h) else nan
+        return float(covariance / variance) if variance > 1e-12 else nan
 
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
         """Return the expected numbers of polls after which runs continue, and end."""

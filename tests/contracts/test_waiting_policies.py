@@ -105,41 +105,6 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
     assert_same(simulated(whole, keep=True), simulated(shared, keep=True))
 
 
-@pytest.mark.quick_cases(3)
-@every_policy
-@given(
-    jobs=job_lists(most_cores=4),
-    order=orders,
-    mistaken=st.booleans(),
-    conserving=st.booleans(),
-)
-@settings(max_examples=40)
-def test_shared_machines_hold_no_more_than_they_can(
-    name, jobs, order, mistaken, conserving
-):
-    machines = (Size("a", 4, 4.0, 1.0), Size("b", 6, 6.0, 1.0))
-    errors = MISTAKEN if mistaken else Mispredictions()
-    done = simulated(
-        cg.waiting.Scenario(
-            jobs,
-            small(name),
-            machines,
-            order,
-            errors=errors,
-            work_conserving=conserving,
-        ),
-        keep=True,
-    ).jobs
-    fixed = ~done["on_demand"]
-    for needs, most in ((done["cores"], 10), (done["memory_gb"], 10.0)):
-        for at in done["start_s"][fixed]:
-            running = (
-                fixed & (done["start_s"] <= at) & (at < done["start_s"] + done["run_s"])
-            )
-            assert needs[running].sum() <= most
-    assert (waits_s(done) >= 0).all()
-
-
 @every_policy
 @given(jobs=job_lists(most_cores=4), order=orders)
 @settings(max_examples=40)
@@ -182,38 +147,6 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
         gave_up["start_s"][~gave_up["on_demand"]],
         balked["start_s"][~gave_up["on_demand"]],
     )
-
-
-@given(jobs=job_lists(most_cores=4), mistaken=st.booleans())
-@settings(max_examples=40)
-def test_on_shared_machines_a_job_that_is_let_wait_knew_its_wait(jobs, mistaken):
-    """First come, first served: whoever does not balk, and is not misled, starts on a
-    fixed machine within the longest wait.
-    """
-    errors = Mispredictions(wait_under=0.4 if mistaken else 0.0)
-    done = simulated(
-        cg.waiting.Scenario(
-            jobs, small("sww"), (Size("a", 4, 4.0, 1.0),), errors=errors
-        ),
-        keep=True,
-    ).jobs
-    waits_in_vain = done["on_demand"] & (waits_s(done) > 0)
-    assert (waits_s(done)[waits_in_vain] == 5).all()
-    assert mistaken or not waits_in_vain.any()
-    assert (waits_s(done)[~done["on_demand"]] <= 5).all()
-
-
-@pytest.mark.quick_cases(3)
-@every_policy
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others(name):
-    case = cg.waiting.Scenario(
-        cg.waiting.ExponentialJobs(300), waiting_policy(name), 101
-    )
-    one = simulated(case, seed=1, keep=True)
-    again = simulated(case, seed=1, keep=True)
-    other = simulated(case, seed=2, keep=True)
-    assert_same(one, again)
-    assert one.summary() == again.summary() != other.summary()
 
 
 # ---- what a log costs, by another program ----

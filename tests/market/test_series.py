@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from market.snapshots import trace
 from support import check_bad_input, check_refused, outcome, refusals
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series, read_market, read_series
 
 
@@ -130,13 +129,6 @@ def test_prices_of_a_spot_trace_are_read(tmp_path):
     assert zone.price_usd_per_h.tolist() == pytest.approx(
         [0.9, np.nan, 1.1], nan_ok=True
     )
-    for prices, told in (
-        ([0.9], r"prices\(=\[0.9\]\) must be a list of 3 prices, one per poll"),
-        ([1, 1, -1], r"entry 2 of prices\(=-1\) must be a number >= 0"),
-    ):
-        path.write_text(json.dumps({**about, "prices": prices}))
-        with pytest.raises(cg.InputError, match=told):
-            read_market(path)
 
 
 def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):

@@ -40,15 +40,15 @@ def recorded(gpu, statuses, step_s=HOUR, start_h=None):
 
 
 def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
-    """1500 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
+    """600 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
     of another clock is not.
     """
-    stocks, far = [Stock(LASTING, seed) for seed in range(1500)], 0
+    stocks, far = [Stock(LASTING, seed) for seed in range(600)], 0
     for hour in range(24):
         met = np.array([stock.status(GPU, hour * HOUR, 0.5) for stock in stocks])
         for status, chance in enumerate(LASTING.probabilities(GPU, hour * HOUR)):
             share = np.mean(met == status)
-            error = math.sqrt(chance * (1 - chance) / 1500)
+            error = math.sqrt(chance * (1 - chance) / 600)
             assert abs(share - chance) <= 4 * error
             other = cg.Market(CLOCKS["printed"]).probabilities(GPU, hour * HOUR)[status]
             far += abs(share - other) > 4 * error
@@ -59,39 +59,12 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize(
-    ("from_s", "lag_s"), [(700.0, 500.0), (5000.0, 3600.0), (100.0, 6e4)]
-)
-def test_on_two_scales_the_variate_is_uniform_and_its_correlation_is_w(from_s, lag_s):
-    """1000 seeds: Low at either time with its chance, and at both as often as w l + (1
-    - w) l^2 says, within 4 standard errors; not as the slow scale alone says.
-    """
-    stocks = [Stock(ON_TWO, seed) for seed in range(1000)]
-    low = np.array(
-        [
-            [stock.status(GPU, at, 0.5) == 2 for at in (from_s, from_s + lag_s)]
-            for stock in stocks
-        ]
-    )
-    steps = (from_s + lag_s) // 600 - from_s // 600
-    same = 0.75**2 + 0.25**2 + 2 * 0.75 * 0.25 * math.exp(-600 * steps / 500)
-    w = math.exp(-600 * steps / 36000) * same
-    assert ON_TWO.holding(GPU.name).kept(from_s, from_s + lag_s) == pytest.approx(w)
-    chance, error = w * 0.4 + (1 - w) * 0.16, math.sqrt(0.25 / 1000)
-    assert abs(low.mean(axis=0) - 0.4).max() <= 4 * error
-    assert abs(low.all(axis=1).mean() - chance) <= 4 * error
-    if lag_s < 6e4:
-        slow = math.exp(-lag_s / 36000)
-        assert abs(low.all(axis=1).mean() - slow * 0.4 - (1 - slow) * 0.16) > 4 * error
-
-
 def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
-    """A year of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d / (l (1
-    - w(d))) of other stock within 10 %; between the reported changes it stays.
+    """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d /
+    (l (1 - w(d))) of other stock within 10 %; between the reported changes it stays.
     """
     stock = Stock(ON_TWO, 1)
-    low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(365 * 144)])
+    low = np.array([stock.status(GPU, 600.0 * i, 0.0) == 2 for i in range(120 * 144)])
     assert all(
         stock.status(GPU, 600.0 * i + 599.0, 0.0) == 2 * low[i]
         for i in range(0, 9000, 7)
@@ -378,18 +351,6 @@ test_what_is_not_allowed_is_told_in_one_line = refusals(
         "unknown GPU type of a stock series 'B'",
     ),
 )
-
-
-def test_a_sweep_varies_persistence_and_sight():
-    grid = {"persistence_s": [900, 6120], "sight": ["none", "now"], "jobs": 30}
-    found = cg.sweep(cg.day, {"name": "hectic", **grid}, ["watch"], range(2))
-    assert len(found.points) == 4
-    day = cg.day("hectic", jobs=30, persistence_s=900, sight="now")
-    same = cg.compare(day, ["watch"], range(2)).means()
-    assert found.at(persistence_s=900, sight="now").means() == same
-    assert subject_of(day).varied(persistence_s=0, sight="none") == cg.day(
-        "hectic", jobs=30
-    )
 
 
 def test_a_series_that_changes_at_both_ends_of_a_span_changes_between_them_alone():

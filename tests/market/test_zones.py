@@ -9,7 +9,7 @@ import pytest
 from support import check_refused
 
 from cgrsp_simpy.market.series import Series
-from cgrsp_simpy.market.zones import Price, Traces, TwoState, Zone, read_traces
+from cgrsp_simpy.market.zones import Traces, TwoState, Zone, read_traces
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.spot.scenario import Scenario
 
@@ -26,24 +26,6 @@ def test_a_run_meets_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_run_sees_the_trace_and_policies_all_that_lies_before_it():
-    status = np.arange(400) % 7 < 3
-    trace = Traces((Series.of("a", 900, status),), history=0.25)
-    for seed in range(20):
-        [found] = trace.draw(1, 20 * 3600.0, seed)
-        seen = found.history.status
-        assert seen.tolist() == status[: len(seen)].tolist()
-        assert found.stretches[0].from_s <= 0
-        polls = [
-            [stretch for stretch in found.stretches if stretch.from_s <= 900 * k][-1].up
-            for k in range(80)
-        ]
-        starts = [k for k in range(100, 321) if status[k : k + 80].tolist() == polls]
-        assert len(seen) in starts
-        since = {k - int(-found.stretches[0].from_s / 900) for k in starts}
-        assert all(status[k - 1] != status[k] for k in since)
-
-
 def test_a_short_series_begins_anew_and_that_is_said(caplog):
     trace = Traces(
         (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
@@ -53,9 +35,6 @@ def test_a_short_series_begins_anew_and_that_is_said(caplog):
         "a: the 5.0 h after the history are shorter than the run of 10.0 h"
         in caplog.text
     )
-    [found] = trace.draw(1, 36000.0, 1)
-    assert all(one.up != other.up for one, other in pairwise(found.stretches))
-    assert len(found.stretches) > 3
 
 
 def test_zones_of_a_made_up_market_do_not_depend_on_their_number():
@@ -77,37 +56,63 @@ def test_the_made_up_market_has_the_mean_times_asked_for():
 # ---- prices, several steps, on demand ----
 
 
-def test_zones_of_several_steps_run_on_one_clock():
-    one = Series.of("a", 600, np.arange(300) % 5 < 2)
-    other = Series.of("b", 900, np.arange(200) % 4 < 2)
-    trace = Traces((one, other))
-    assert (trace.step_s, trace.steps, trace.before) == (300, 600, 300)
-    for seed in range(10):
-        drawn = trace.draw(2, 8 * 3600.0, seed)
-        at_s = [each.history.length_s for each in drawn]
-        assert abs(at_s[0] - at_s[1]) < 900  # both are seen until the run begins
-        for own, series in zip(drawn, (one, other)):
-            polls = [stretch.from_s for stretch in own.stretches[1:]]
-            assert {(b - a) % series.step_s for a, b in pairwise(polls)} == {0.0}
+@pytest.mark.parametrize("hours", [7, 50])  # after the history there are 42
+def test_a_run_meets_a_later_part_of_its_series(hours):
+    """Polls, prices and histories of zones and of on demand, of several steps, are
+    those from one time on, and from the end of the history on after the end.
+    """
+    rng, listed = np.random.default_rng(0), []
+    for step_s in (600, 900, 1800):
+        polls = 216_000 // step_s
+        status, prices = rng.random(polls) < 0.5, rng.integers(1, 4, polls) / 2
+        series = Series.of(f"every {step_s} s", step_s, status, prices)
+        listed.append((series, status, prices, step_s // 300))
+    columns = [(each, finer) for _, *both, finer in listed for each in both]
+    one, other, dear = (series for series, *_ in listed)
+    trace = Traces((one, other), 0.3, dear)
+    assert (trace.step_s, trace.steps, trace.before) == (300, 720, 216)
 
-
-def test_prices_are_those_of_the_time(file):
-    prices = [1.0 + (k // 10) / 8 for k in range(200)]
-    told = {"metadata": {"gap_seconds": 600}, "data": [1] * 200, "prices": prices}
-    trace = read_traces([file(told, "us-east-1a.json")])
-    for seed in range(5):
-        [zone] = trace.draw(1, 6 * 3600.0, seed)
-        first = zone.history.steps
-        assert zone.prices[0] == Price(0.0, prices[first])
-        usd = sum(prices[first + k] * 600 / 3600 for k in range(36))
-        assert zone.usd(0.0, 6 * 3600.0) == pytest.approx(usd)
-        assert zone.usd(300.0, 900.0) == pytest.approx(
-            (prices[first] + prices[first + 1]) / 12
+    steps = np.arange(12 * hours)
+    for seed in range(8):
+        drawn = trace.draw(2, 3600.0 * hours, seed)
+        met = [
+            np.array(course).T[1][
+                np.searchsorted([each.from_s for each in course], 300 * steps, "right")
+                - 1
+            ]
+            for own in drawn
+            for course in (own.stretches, own.prices)
+        ]
+        [start] = (
+            start
+            for start in range(216, 721 - 12 * hours if hours < 42 else 720)
+            if all(
+                (values == recorded[(216 + (start - 216 + steps) % 504) // finer]).all()
+                for values, (recorded, finer) in zip(met, columns)
+            )
         )
-    assert trace.series[0].first(25).prices == ((0, 1.0), (10, 1.125), (20, 1.25))
-    rows = (f"{600 * k},up,{prices[k]}\n" for k in range(200))
+        for own, (series, _, prices, finer) in zip(drawn, listed):
+            assert own.history == series.first((start if hours < 42 else 216) // finer)
+            turns = [finer * turn for turn in (0, *series.changes)]
+            last = max(turn for turn in turns if turn <= start)
+            assert own.stretches[0].from_s == 300 * (last - start)
+            assert all(one.up != other.up for one, other in pairwise(own.stretches))
+            assert own.usd(450.0, 3000.0) == pytest.approx(
+                sum(
+                    prices[(216 + (start - 216 + step // 6) % 504) // finer] / 72
+                    for step in range(9, 60)
+                )
+            )
+
+
+def test_prices_of_a_file_are_those_of_its_polls(file):
+    prices = [1.0 + (k // 10) / 8 for k in range(30)]
+    trace = {"metadata": {"gap_seconds": 600}, "data": [1] * 30, "prices": prices}
+    rows = (f"{600 * k},up,{prices[k]}\n" for k in range(30))
     csv = file("".join(["time,status,price\n", *rows]), "b.csv")
-    assert read_traces([csv]).series[0].prices == trace.series[0].prices
+    for path in (file(trace, "us-east-1a.json"), csv):
+        [series] = read_traces([path]).series
+        assert series.first(25).prices == ((0, 1.0), (10, 1.125), (20, 1.25))
 
 
 def snapshot(minute, **offers):

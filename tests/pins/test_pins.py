@@ -43,12 +43,10 @@ MODULES = {
     "exponential jobs": cg.waiting.Scenario(
         cg.waiting.ExponentialJobs(400), machines=90
     ),
-    "bursty jobs": cg.waiting.Scenario(cg.waiting.BurstyJobs(400), machines=20),
     "cluster": cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=10)),
     "hgsp": cg.hgsp.Scenario(cg.hgsp.Level(5, "small", 5.0, (0.4, 1.0)), moves=500),
     "llm": cg.llm.Scenario(cg.llm.Offered(60)),
     "dag": cg.dag.Scenario("er:n=40", cg.dag.Servers(gpus=6), budget=30),
-    "spot": cg.spot.Scenario(cg.spot.TwoState(2.0, 1.0, 60), 8.0, 12.0),
 }
 SLOW = ("milp", "ddqn")
 OTHERS = [

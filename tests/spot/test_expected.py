@@ -34,11 +34,6 @@ def history_of(market, seed):
 
 def test_a_known_law_is_found_again():
     series = history_of(TwoState(4.0, 1.0, history_h=20_000), 3)
-    for up, mean_h in ((True, 4.0), (False, 1.0)):
-        for ages in ((0.0,), (0.0, 1.0)):
-            assert hazards(series, up, ages) == pytest.approx(
-                [1 / mean_h] * len(ages), rel=0.1
-            )
     chance = transitions(series, (0.0,), 0.5)
     decay = math.exp(-0.5 * (1 / 4 + 1))
     expected = [
@@ -63,10 +58,11 @@ def test_ages_count_where_they_tell_something():
     assert classes == [4, 2, 1]  # of 8, 16 and 8 states; more would make 64
 
 
-def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays():
+def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays(monkeypatch):
     """Spot returns within minutes: with slack the job waits; without spot for days it
     does not.
     """
+    monkeypatch.setattr(expected, "STEPS", 120)
     quick, slow = TwoState(10.0, 0.1, 60), TwoState(1.0, 400.0, 60)
     cheap = cg.simulate(
         cg.spot.Scenario(quick, 8.0, 12.0), "expected-cost", 1
@@ -127,10 +123,11 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
         assert alone.summary()["cost_usd"] <= 3.06 * 8.1
 
 
-def test_where_storage_is_dear_it_does_not_go_back_and_forth():
+def test_where_storage_is_dear_it_does_not_go_back_and_forth(monkeypatch):
     """Storage until the end is part of the cost on demand, too: else it leaves as soon
     as it has come, for ever.
     """
+    monkeypatch.setattr(expected, "STEPS", 120)
     turns = (
         (0.0, True),
         (270.0, False),
@@ -161,7 +158,10 @@ def test_where_storage_is_dear_it_does_not_go_back_and_forth():
     assert not made.advance(200)  # it ends within so many events
 
 
-def test_a_preemption_without_notice_costs_half_the_time_between_checkpoints():
+def test_a_preemption_without_notice_costs_half_the_time_between_checkpoints(
+    monkeypatch,
+):
+    monkeypatch.setattr(expected, "STEPS", 60)
     lost_s = []
 
     def watching(view):

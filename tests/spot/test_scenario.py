@@ -6,6 +6,7 @@ import json
 import math
 
 import pytest
+from market.snapshots import trace
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
 from support import check_refused, output, refusals
 
@@ -22,19 +23,6 @@ def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
     one, other = zone((0, True), (300, False)), zone((0, False), (100, True), name="b")
     stays = course("greedy", [one, other])
     assert stays == [(0, 0.0, 300.0, "taken"), (1, 300.0, 1100.0, "done")]
-
-
-def test_costs_are_split_by_phase():
-    cut = zone((0, True), (30, False), (100, True), (400, False))
-    figures = carried_out("greedy", [cut]).summary()
-    assert figures["wasted_usd"] == pytest.approx(30 / 3600)
-    assert figures["changeover_usd"] == pytest.approx((50 + 3 * 50) / 3600)
-    assert figures["executing_usd"] == pytest.approx((250 + 3 * 750) / 3600)
-    assert figures["taken"] == 2
-    assert figures["restarts"] == 2
-    assert figures["spot_h"] * 3600 == pytest.approx(330)
-    held_h = figures["spot_h"] + figures["on_demand_h"]
-    assert figures["idle_h"] == pytest.approx(figures["finish_h"] - held_h)
 
 
 def test_the_listing_tells_the_whole_course():
@@ -174,50 +162,23 @@ test_what_is_not_allowed_is_one_line = refusals(
 # ---- the commands ----
 
 
-@pytest.fixture
-def files(tmp_path):
-    """Two zones as files."""
-    paths = []
-    for number, period in enumerate((7, 11)):
-        data = [int(k % period < period // 2) for k in range(300)]
-        path = tmp_path / f"zone{number}.json"
-        path.write_text(json.dumps({"metadata": {"gap_seconds": 600}, "data": data}))
-        paths.append(str(path))
-    return paths
-
-
-def by_policy(text):
-    return {row["alternative"]: row for row in json.loads(text)["figures"]}
-
-
-def test_files_of_zones_on_the_command_line(files, capsys):
-    words = "hours=6 deadline=8 overhead=0.1 --format json --seeds 3".split()
-    line = ["compare", "spot", f"trace={'+'.join(files)}", *words]
-    line += ["--policies", "greedy,optimum"]
-    found = by_policy(output(capsys, *line))
-    study = cg.compare(
-        cg.spot.Scenario(cg.spot.read_traces(files), 6.0, 8.0),
-        ["greedy", "optimum"],
-        range(3),
-    )
-    assert (
-        found["greedy"]["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
-    )
-    one = by_policy(output(capsys, *line, "zones=1"))
-    assert one["optimum"]["cost_usd"]["mean"] >= found["optimum"]["cost_usd"]["mean"]
-
-
-def test_checkpoints_and_on_demand_on_the_command_line(files, capsys):
+def test_zones_on_the_command_line_are_those_in_python(file, capsys):
+    paths = [
+        file(
+            trace([int(k % period < period // 2) for k in range(300)]), f"{period}.json"
+        )
+        for period in (7, 11, 29)
+    ]
     line = (
-        f"compare spot trace={files[0]} log.on_demand={files[1]} hours=6 deadline=9"
-        " checkpoint_s=1800 write_s=60 size_gb=10 storage_usd_per_gb_month=0.1"
-        " --seeds 2 --policies greedy --format json"
+        f"compare spot trace={paths[0]}+{paths[1]} log.on_demand={paths[2]} hours=6"
+        " deadline=9 checkpoint_s=1800 write_s=60 size_gb=10"
+        " storage_usd_per_gb_month=0.1 --seeds 3 --policies greedy --format json"
     )
-    found = by_policy(output(capsys, *line.split()))["greedy"]
-    trace = cg.spot.read_traces(files[:1], on_demand=files[1])
+    [found] = json.loads(output(capsys, *line.split()))["figures"]
+    traces = cg.spot.read_traces(paths[:2], on_demand=paths[2])
     saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
     study = cg.compare(
-        cg.spot.Scenario(trace, 6.0, 9.0, checkpoints=saved), ["greedy"], range(2)
+        cg.spot.Scenario(traces, 6.0, 9.0, checkpoints=saved), ["greedy"], range(3)
     )
     assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))

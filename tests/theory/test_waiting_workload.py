@@ -75,11 +75,6 @@ def test_the_rate_allows_for_the_time_within_arrays(monkeypatch):
     )
 
 
-def test_exponential_jobs_come_at_the_rate_one_by_one(exponential):
-    """To 4 standard errors."""
-    assert MILLION / exponential.submit_s[-1] == pytest.approx(RATE, rel=4e-3)
-
-
 def test_nearly_nine_gaps_in_ten_are_below_a_second(bursty, exponential):
     """Section 6.1, Figure 15(a): nearly 90 %, against less than 40 % of exponential
     gaps, which are rather between 1 and 15 s.

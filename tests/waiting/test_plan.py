@@ -11,8 +11,8 @@ from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of
 
 from cgrsp_simpy.waiting.jobs import DAY_S, BurstyJobs, ListedJobs
-from cgrsp_simpy.waiting.machines import M5, Prices, Size
-from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan, policy_text
+from cgrsp_simpy.waiting.machines import BILLED, Prices, Size
+from cgrsp_simpy.waiting.plan import Limit, Search, grown, plan
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.scenario import Scenario
 
@@ -167,8 +167,8 @@ def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
     assert "no interval" in str(found) and "95 %:" not in str(found)
 
 
-@pytest.mark.quick_cases(2)
-@pytest.mark.parametrize("name", ["p95", "p50", "mean"])
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("name", ["p50", "p95", "mean"])
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"
     jobs, sizes = month(1), (replace(ONE, boot_s=100.0),)
@@ -195,16 +195,6 @@ def test_within_a_budget_waits_are_short_and_the_bill_is_below_it_with_its_inter
     )
 
 
-@pytest.mark.slow
-def test_a_cheaper_three_year_reservation_is_taken_unless_jobs_dwindle():
-    jobs = month(4, 6_000)
-    both = replace(ONE, reserved_1y_per_h=5.0, reserved_3y_per_h=4.9)
-    assert plan(jobs, HALF_HOUR, sizes=(both,)).years == 3
-    assert plan(jobs, HALF_HOUR, sizes=(both,), growth=-0.5).years == 1
-    grows = plan(jobs, HALF_HOUR, sizes=(both,), growth=0.5)
-    assert grows.load.mean > 1.3 * plan(jobs, HALF_HOUR, sizes=(both,)).load.mean
-
-
 def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
     jobs = month(5)
     more, fewer = grown(jobs, 1.5, 0), grown(jobs, 0.5, 0)
@@ -221,13 +211,20 @@ def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
     np.testing.assert_allclose(hours[1] / more.jobs, hours[0] / jobs.jobs, atol=0.05)
 
 
-def test_spot_instances_are_taken_where_they_are_rarely_taken_away():
-    jobs = month(6)
-    for rate, taken in ((0.01, True), (1e6, False)):
-        size = replace(ONE, spot_per_h=3.0, interruptions_per_h=rate)
-        found = plan(jobs, HALF_HOUR, sizes=(size,), policies=["sww"])
-        assert found.spot == taken
-        assert found.p95_wait_s <= 1800
+def test_a_plan_does_not_depend_on_the_unit_of_money():
+    """A power of two, so that the bits are the same: all amounts are below 1e-6."""
+    rows = ((7200 * n, 1000 + 37 * (n * n % 97), 1 + n % 4, 0) for n in range(180))
+    jobs = jobs_of(*rows)
+    size = Size("four", 4, 0.0, 4.0, 60.0, 0.0, 9.0, 2.0, 0.1, 1.5, 1.4)
+    prices = [name for name in BILLED if "_per_h" in name and "interr" not in name]
+    small = {name: getattr(size, name) * 2.0**-40 for name in ("price_per_h", *prices)}
+    one, other = (
+        plan(jobs, HALF_HOUR, sizes=(each,)) for each in (size, replace(size, **small))
+    )
+    assert (other.own, other.policy, other.spot) == (one.own, one.policy, one.spot)
+    assert (other.regret, other.range) == (one.regret, one.range)
+    assert other.bill.mean == one.bill.mean * 2.0**-40
+    assert other.price.half_width == pytest.approx(one.price.half_width * 2.0**-40)
 
 
 def test_a_job_goes_on_spot_where_that_is_cheaper_on_average():
@@ -258,11 +255,6 @@ def test_shared_machines_of_several_sizes():
     found = plan(jobs_of(*rows), "p95=60", sizes=sizes)
     assert found.own == {"small": 1, "large": 1}
     assert found.on_demand == 0
-
-
-def test_a_policy_is_told_as_it_is_given():
-    for text in ("ajw", "sww:wait_s=60", "compound:wait_s=60,short_s=5"):
-        assert policy_text(waiting_policy(text)) == text
 
 
 test_what_cannot_be_planned_is_refused_in_one_line = refusals(
@@ -307,13 +299,6 @@ test_what_cannot_be_planned_is_refused_in_one_line = refusals(
     (lambda: plan(month(), "p0=1h"), ["limit(='p0=1h')"]),
     (lambda: plan(month(), "most=1h"), ["limit(='most=1h')", "mean=600"]),
 )
-
-
-@pytest.mark.slow
-def test_the_same_seed_gives_the_same_plan_to_the_bit():
-    jobs = month(7)
-    one, again = (plan(jobs, HALF_HOUR, sizes=M5, seed=3) for _ in range(2))
-    assert repr(one) == repr(again)  # equal by ==, too, except NaN
 
 
 def test_a_wait_of_just_the_limit_keeps_it():

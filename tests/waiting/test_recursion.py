@@ -40,16 +40,6 @@ def test_who_is_misled_waits_in_vain():
     ]
 
 
-def test_a_policy_that_predicts_no_wait_mispredicts_none():
-    case = cg.waiting.Scenario(
-        jobs_of((0, 100, 1, 0), (1, 5, 1, 0)),
-        waiting_policy("ajw"),
-        1,
-        errors=Mispredictions(wait_over=1.0),
-    )
-    assert waits_s(simulated(case, keep=True).jobs).tolist() == [0, 99]
-
-
 @pytest.mark.parametrize("run_s", [0, 1e-10])
 def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(
     run_s,

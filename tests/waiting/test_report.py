@@ -91,20 +91,6 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
     assert of_trials([trial])["price"].mean == outcome.summary()["price"]
 
 
-def test_a_single_long_run_has_intervals_from_its_batches():
-    outcome = follow(
-        cg.waiting.Scenario(
-            cg.waiting.ExponentialJobs(4_000), waiting_policy("njw"), 100
-        ),
-        5,
-    )
-    price = of_trials([subject_of(outcome.scenario).outcome(outcome)])["price"]
-    found = outcome.summary()["price"]
-    assert price.mean == pytest.approx(found)
-    assert price.n == 20
-    assert price.low < found < price.high
-
-
 @pytest.mark.parametrize("steady", [True, False])
 def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(steady):
     """To the bit."""

@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 import simpy
 from scipy import stats
+from support import number_tests
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.exercises import inputs as room
-
-STUDENTS = [f"student {n}" for n in range(100)]
-
-
-def numbers_of(exercise, student):
-    """Return the numbers of a student in an exercise."""
-    return room.EXERCISES[exercise].numbers(stream(0, f"exercise of {student}"))
-
 
 # ---- 7.2: arrivals ----
 
@@ -430,23 +423,7 @@ OF_STUDENTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "students", [STUDENTS[:3], pytest.param(STUDENTS[3:], marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("number", OF_STUDENTS)
-def test_numbers_are_judged_for_every_student(number, students):
-    personal = room.EXERCISES[number].numbers is not None
-    students = students if personal else [""]
-    hints = 0
-    for student in students:
-        values = numbers_of(number, student) if personal else {}
-        for answer, message in OF_STUDENTS[number]:
-            verdict = check(number, float(answer(**values)), student)
-            assert bool(verdict) == (message == "right"), (student, verdict)
-            hints += message in verdict.message
-    # two mistakes may give the same number, which gets one hint
-    assert hints >= 0.97 * len(students) * len(OF_STUDENTS[number])
-    assert not check(number, "0.1", "anyone")
+test_numbers_of_a_hundred_students = number_tests(room.EXERCISES, OF_STUDENTS)
 
 
 def test_the_number_of_a_student_is_in_the_question():

@@ -40,7 +40,8 @@ def test_a_precision_adds_seeds_until_every_policy_has_it(precision):
     half = cg.compare(busy, ["fifo", "spt"], study.seeds[: len(study.seeds) // 2])
     assert max(widths(half)) > precision  # it does not add many more than it needs
     assert same([row for row in study.rows if row["seed"] < 8], short.rows)
-    assert same(study.rows, cg.compare(busy, ["fifo", "spt"], study.seeds).rows)
+    again = cg.compare(busy, ["spt"], study.seeds)
+    assert same([row for row in study.rows if row["policy"] == "spt"], again.rows)
 
 
 def test_a_precision_that_is_there_adds_nothing():
@@ -469,14 +470,12 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
     study = cg.sweep(
         cg.day,
         {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]},
-        ["fifo", "rh", "rh:gate=0.5"],
-        range(3),
+        ["rh", "rh:gate=0.5"],
+        range(2),
     )
     for point, found in study:
         text = f"rh:reserve={point['rh:reserve']},gate={point['rh:gate']}"
-        alone = cg.compare(
-            cg.day("surge", jobs=60), ["fifo", text, "rh:gate=0.5"], range(3)
-        )
+        alone = cg.compare(cg.day("surge", jobs=60), [text, "rh:gate=0.5"], range(2))
         assert same(
             found.rows,
             [

@@ -1,10 +1,13 @@
 """What options mean: policies, work that is announced, processes; notes of bounds."""
 
+import json
 import logging
+import math
 from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
+from support import output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean
@@ -136,3 +139,31 @@ def test_notes_of_bounds(bounds, known, notes):
     assert len(texts) == len(notes)
     for text, note in zip(texts, notes):
         assert text.startswith(note)
+
+
+def test_the_frontier_by_command(capsys, monkeypatch):
+    limits = SimpleNamespace(
+        scenario=cg.day("quiet", jobs=3),
+        seeds=range(2),
+        bin_s=90.0,
+        corners={"bound": [(1.25, 8.0)], "high": [(1.5, 9.0)]},
+        means={50.0: mean([3.0, 4.0]), math.inf: mean([1.0, 2.0])},
+        miss_pct=lambda wait_min: 10.0 - wait_min,
+    )
+    values = {"wait_min": (2.0, 4.0), "miss_pct": (5.0, 5.0)}
+    means = {("fifo", name, n): values[name][n] for name in values for n in (0, 1)}
+    monkeypatch.setattr(decisions, "frontier", lambda *_, **__: limits)
+    monkeypatch.setattr(decisions, "expected", lambda *_: means)
+    line = "bound quiet jobs=3 --frontier --policies fifo --seeds 2 --bin 1.5".split()
+    first, _, *lines = output(capsys, *line).splitlines()
+    assert first.endswith("these corners; 2 seeds, prices in bins of 1.5 min")
+    rows = [row.split() for row in lines if row[:1].isdigit() or row[:4] == "fifo"]
+    fifo = ["fifo", "3.00", "±", "12.71", "5.00", "±", "0.00", "7.00"]
+    assert rows == [["1.25", "8.00"], fifo]
+    content = json.loads(output(capsys, *line, "--format", "json"))
+    assert content["bin_min"] == 1.5
+    assert [(row["price_min_a_pct"], row["mean"]) for row in content["least"]] == [
+        (50.0, 3.5),
+        ("inf", 1.5),
+    ]
+    assert [row["kind"] for row in content["figures"]] == ["bound", "high", "policy"]

@@ -114,15 +114,14 @@ def test_a_notebook_is_the_same_each_time_and_valid():
     ]
 
 
-@pytest.mark.slow
-def test_the_first_notebook_is_as_the_others(tmp_path):
-    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
-        SCRIPTS[0], tmp_path
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("script", SCRIPTS[1:], ids=lambda script: script.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=pytest.mark.long if n else pytest.mark.slow)
+        for n, script in enumerate(SCRIPTS)
+    ],
+    ids=lambda script: script.stem,
+)
 def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
     script, tmp_path
 ):
@@ -239,9 +238,3 @@ def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_
         " in a clone\n"
     )
     assert not list(tmp_path.iterdir())
-
-
-def test_one_form_at_a_time(capsys, tmp_path):
-    with pytest.raises(SystemExit):
-        main(["lectures", "1", "--copy", str(tmp_path), "--slides", str(tmp_path)])
-    assert "not allowed with argument" in capsys.readouterr().err

@@ -8,7 +8,6 @@ import simpy
 from scipy import stats
 from support import number_tests
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.exercises import inputs as room
@@ -424,11 +423,3 @@ OF_STUDENTS = {
 
 
 test_numbers_of_a_hundred_students = number_tests(room.EXERCISES, OF_STUDENTS)
-
-
-def test_the_number_of_a_student_is_in_the_question():
-    for number, asked in room.EXERCISES.items():
-        text = cg.exercises.question(number, "student 1")
-        assert text.endswith(("?", ".")) and "{" not in text
-        if asked.numbers:
-            assert text != cg.exercises.question(number, "student 2")

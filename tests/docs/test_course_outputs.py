@@ -25,13 +25,19 @@ RIGHT = {
 # ---- wrong answers ----
 
 
-def serve(env, desk, gaps, works, at_zero=False, begins=None):
-    """Serve customers; return arrivals, begins and ends in order of arrival."""
+def serve(
+    env, desk, gaps, works, at_zero=False, choose=lambda desk, _: desk, priority=None
+):
+    """Serve customers; return arrivals, begins and ends in order of arrival.
+
+    choose: a desk of several, by the customer's number. priority: by the work.
+    """
     rows = np.full((len(works), 3), np.nan)
 
     def customer(number, work):
         rows[number, 0] = env.now
-        with desk.request() as turn:
+        priorities = [priority(work)] if priority else []
+        with choose(desk, number).request(*priorities) as turn:
             yield turn
             rows[number, 1] = env.now
             yield env.timeout(work)
@@ -113,30 +119,17 @@ def met(rows):
     return np.mean([np.sum((arrivals < at) & (ends > at)) for at in arrivals])
 
 
+def mean_of(rows, column):
+    return np.mean(rows[column] - rows[0])
+
+
 def joining(choose, column=1):
     """Mean wait if customers choose a desk by themselves."""
 
-    def shortest_queue(env, desks, gaps, works):
-        waits = []
+    def chosen(desks, number):
+        return desks[choose(desks, number)]
 
-        def customer(desk, work):
-            arrival = env.now
-            with desk.request() as turn:
-                yield turn
-                begin = env.now
-                yield env.timeout(work)
-            waits.append((begin if column == 1 else env.now) - arrival)
-
-        def source():
-            for number, (gap, work) in enumerate(zip(gaps, works)):
-                yield env.timeout(gap)
-                env.process(customer(desks[choose(desks, number)], work))
-
-        env.process(source())
-        env.run()
-        return np.mean(waits)
-
-    return shortest_queue
+    return lambda *case: mean_of(serve(*case, choose=chosen), column)
 
 
 def inside(desks, _):
@@ -186,28 +179,7 @@ def saving_by(result):
 
 def prioritised(priority, column=1):
     """Mean wait with a priority of the work."""
-
-    def shortest_first(env, desk, gaps, works):
-        waits = []
-
-        def customer(work):
-            arrival = env.now
-            with desk.request(priority(work)) as turn:
-                yield turn
-                begin = env.now
-                yield env.timeout(work)
-            waits.append((begin if column == 1 else env.now) - arrival)
-
-        def source():
-            for gap, work in zip(gaps, works):
-                yield env.timeout(gap)
-                env.process(customer(work))
-
-        env.process(source())
-        env.run()
-        return np.mean(waits)
-
-    return shortest_first
+    return lambda *case: mean_of(serve(*case, priority=priority), column)
 
 
 WRONG += [
@@ -239,8 +211,7 @@ WRONG += [
 
 
 def mean_wait(system, gaps, works):
-    arrivals, begins, _ = serve(*system, gaps, works)
-    return np.mean(begins - arrivals)
+    return mean_of(serve(*system, gaps, works), 1)
 
 
 def pair_by(second):

@@ -40,19 +40,28 @@ PLANS = st.lists(
 )
 
 
-def modelled(env, plans, library, until=30):
-    """Run random plans of processes; return what the processes have logged.
+def random_plans(rng):
+    """Return longer plans than PLANS has."""
+    return [
+        [(rng.choice(ACTIONS), rng.randint(0, 3)) for _ in range(30)] for _ in range(9)
+    ]
 
-    library: SimPy, or a package that has its resources, too. Each process of a plan
-    carries out its actions, each with a number from 0 to 3.
-    """
-    log, processes, bell = [], [], env.event()
+
+def resources_of(env, library):
+    """Return a resource of each kind, of SimPy or of a package that has its kinds."""
     resources = {
         kind: getattr(library, kind)(env, 1 if kind in KINDS[:2] else 2)
-        for _, kind in PAIRS
-        if kind != "Container"
+        for kind in dict.fromkeys(kind for _, kind in PAIRS if kind != "Container")
     }
-    resources["Container"] = library.Container(env, 5, init=2)
+    return {**resources, "Container": library.Container(env, 5, init=2)}
+
+
+def modelled(env, plans, resources, until=30):
+    """Run random plans of processes; return what the processes have logged.
+
+    Each process of a plan carries out its actions, each with a number from 0 to 3.
+    """
+    log, processes, bell = [], [], env.event()
 
     def work(delay):
         yield env.timeout(delay)

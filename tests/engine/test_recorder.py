@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 import simpy
-from engine.programs import PLANS, Listed, modelled
+from engine.programs import PLANS, Listed, modelled, resources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Page, check_bad_input, check_refused, outcome
@@ -32,7 +32,9 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser")))
 @settings(max_examples=120, deadline=None)
 def test_a_recorded_run_has_simpys_events_in_its_order(plans, kind):
     listed, recorder = Listed(), cg.EventRecorder(steps=10_000)
-    assert modelled(recorder, plans, kind) == modelled(listed, plans, kind)
+    assert modelled(recorder, plans, resources_of(recorder, kind)) == modelled(
+        listed, plans, resources_of(listed, kind)
+    )
     assert [step.event[:3] for step in recorder.steps[1:]] == listed.order
     # each event was the first of the list that the step before shows
     for before, after in zip(recorder.steps, recorder.steps[1:]):
@@ -44,7 +46,9 @@ def test_a_recorded_run_has_simpys_events_in_its_order(plans, kind):
 @settings(max_examples=50, deadline=None)
 def test_a_window_shows_part_of_the_same_run(plans, from_time, steps):
     whole, part = cg.EventRecorder(), cg.EventRecorder(from_time=from_time, steps=steps)
-    assert modelled(whole, plans, simpy) == modelled(part, plans, simpy)
+    assert modelled(whole, plans, resources_of(whole, simpy)) == modelled(
+        part, plans, resources_of(part, simpy)
+    )
     events = [step.event for step in whole.steps[1:]]
     expected = [event for event in events if event.time >= from_time][:steps]
     assert [step.event[:3] for step in part.steps[1:]] == [row[:3] for row in expected]

@@ -107,6 +107,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "shared = len(policies) > 2 and users_part(scenario) is None",
     ): "what is drawn belongs to the seed: each run draws the same again",
     (
+        "studies/replicate.py",
+        "first = store.take_numbers(len(tasks)) if store else 1",
+    ): "without a store, no file has a number",
+    (
         "analysis/statistics.py",
         "starts = np.flatnonzero(np.append(len(known) >= 0, apart))",
     ): "no numbers have no ranks",

@@ -11,7 +11,7 @@ from support import output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.cli import VERBS, command_of, decisions
+from cgrsp_simpy.cli import VERBS, command_of, decisions, plan
 from cgrsp_simpy.cli.options import check_work, policies_given, policies_of
 from cgrsp_simpy.decide.bounds import Bound
 
@@ -36,6 +36,20 @@ def test_the_verbs_with_processes_and_those_with_engines():
 )
 def test_parameters_belong_to_the_policy_before_them(text, policies):
     assert policies_of(text) == policies
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (decisions._load, "1.3", 1.3),
+        (decisions._load, "+30%", 1.3),
+        (decisions._load, "-25%", 0.75),
+        (plan._share, "0.2", 0.2),
+        (plan._share, "20%", 0.2),
+    ],
+)
+def test_shares_and_changes_in_per_cent(parse, text, value):
+    assert parse(text) == pytest.approx(value, rel=1e-12)
 
 
 def test_policies_left_out_by_default_are_reported(caplog):

@@ -107,6 +107,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "shared = len(policies) > 2 and users_part(scenario) is None",
     ): "what is drawn belongs to the seed: each run draws the same again",
     (
+        "studies/replicate.py",
+        "first = store.take_numbers(len(tasks)) if store else 1",
+    ): "without a store, no file has a number",
+    (
         "analysis/statistics.py",
         "starts = np.flatnonzero(np.append(len(known) >= 0, apart))",
     ): "no numbers have no ranks",
@@ -176,6 +180,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "exercises/exercise.py",
         "while self.peek() < END:",
     ): "no event of an exercise is at this time",
+    (
+        "exercises/outputs.py",
+        "return float(times[np.cumsum(gaps) + served * times > warm_up].mean())",
+    ): "no drawn customer arrives, or is served, at exactly this time",
+    (
+        "logs/formats.py",
+        'seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.1, rates)',
+    ): "a row without a rate is bad: its time is not used",
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {

@@ -360,14 +360,17 @@ def edited(function, *texts):
 
 
 def answer_of(script, name, nth=0):
-    """The nth function of a name in a script of scenarios/answers, which is not run."""
+    """The nth function of a name in a script of scenarios/answers, which is not run,
+    with the functions before it.
+    """
     path = ANSWERS / f"{script}.py"
     body = ast.parse(path.read_text(encoding="utf-8")).body
     imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
     functions = [each for each in body if isinstance(each, ast.FunctionDef)]
     chosen = [each for each in functions if each.name == name][nth]
     space = {}
-    exec(compile(ast.Module([*imports, chosen], []), str(path), "exec"), space)
+    module = ast.Module([*imports, *functions[: functions.index(chosen) + 1]], [])
+    exec(compile(module, str(path), "exec"), space)
     return space[name]
 
 
@@ -405,3 +408,29 @@ def code_tests(right, wrong):
         assert hint in found.message or seed
 
     return accepted, refused
+
+
+def number_tests(exercises, asked, quick=2):
+    """Return a test of exercises that ask for numbers: right and wrong answers.
+
+    exercises: number -> exercise. asked: number -> pairs of a function of a student's
+    numbers, and "right" or words of the hint. quick: students in the quick tier, of a
+    hundred.
+    """
+    all_students = [f"student {n}" for n in range(100)]
+    slow = pytest.param(all_students[quick:], marks=pytest.mark.slow)
+
+    @pytest.mark.parametrize("students", [all_students[:quick], slow], ids=len)
+    @pytest.mark.parametrize("number", asked)
+    def judged(number, students):
+        numbers, hints = exercises[number].numbers, 0
+        for student in students:
+            values = numbers(stream(0, f"exercise of {student}")) if numbers else {}
+            for answer, message in asked[number]:
+                verdict = check(number, answer(**values), student)
+                assert bool(verdict) == (message == "right"), (student, verdict)
+                hints += message in verdict.message
+        # two mistakes may give the same number, which gets one hint
+        assert hints >= 0.9 * len(students) * len(asked[number])
+
+    return judged

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from unittest.mock import ANY
 
 import pytest
 from support import check_bad_input, outcome, output
@@ -28,6 +29,8 @@ REFUSED = {  # a command -> what its one line says
         "figure 5.3 does not depend on policies and seeds",
         "5.4",
     ],
+    "papers figures waiting 2 jobs=5,6": ["jobs(='5,6')", "one value"],
+    "papers figures llm --seeds 3": ["--seeds(=3)", "llm do not use it"],
     "papers figures spot slots=6": ["parameter(='slots')", "have no parameters"],
     "papers figures spot --policies fifo": ["--policies", "do not use it"],
     "papers figures llm trace=none.csv": ["none.csv: No such file"],
@@ -50,6 +53,48 @@ def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, *line.split()), REFUSED[line])
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("line", "folder", "ids", "sizes"),
+    [
+        ("llm", "figures/llm", (), {}),
+        ("llm gpus trace=log.csv", "figures/llm", ("gpus",), {"source": ANY}),
+        (
+            "waiting 2 3 jobs=5 trials=2 trace=jobs.csv --out x",
+            "x",
+            ("2", "3"),
+            {"jobs": 5, "trials": 2, "trace": ANY},
+        ),
+        (
+            "cluster loads --seeds 3 jobs=9 --style single",
+            "figures/cluster",
+            ("loads",),
+            {"seeds": 3, "jobs": 9, "style": "single"},
+        ),
+        (
+            "thesis 5.4 slots=6 --seeds 2 --policies fifo,spt",
+            "figures",
+            ("5.4",),
+            {"seeds": 2, "policies": ["fifo", "spt"], "scenario": {"slots": 6}},
+        ),
+    ],
+)
+def test_words_and_options_of_figures(
+    line, folder, ids, sizes, file, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    file("submit_s,service_s,cores\n0,5,2\n3,4,1\n", "jobs.csv")
+    file(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,8,2\n", "log.csv"
+    )
+    module, calls = PAPERS[line.split()[0]].module, []
+    monkeypatch.setattr(
+        module, "draw_figures", lambda *args, **how: calls.append((args, how)) or [1, 2]
+    )
+    assert output(capsys, "papers", "figures", *line.split()) == "1\n2\n"
+    expected = {"executor": ANY, "style": "print", **sizes}
+    assert calls == [((folder, ids or tuple(module.FIGURES)), expected)]
 
 
 @pytest.mark.quick_cases(12)

@@ -85,6 +85,10 @@ def cells_of(text):
 def marks(cell):
     """Return what nbgrader's metadata set: words, and points."""
     metadata = cell.metadata.get("nbgrader", {})
+    assert (metadata.get("schema_version", 3), metadata.get("task", False)) == (
+        3,
+        False,
+    )
     return [
         *(word for word in ("grade", "solution", "locked") if metadata.get(word)),
         *([metadata["points"]] if "points" in metadata else []),
@@ -94,7 +98,7 @@ def marks(cell):
 # ---- notebooks ----
 
 
-@pytest.mark.slow
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("number", range(1, 19))
 def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(number):
     pytest.importorskip("jupytext")
@@ -146,7 +150,6 @@ def test_with_answers_all_tests_of_a_lecture_pass(number, tmp_path):
     assert printed == ["right\n"] * len(tests)  # in one part or several
 
 
-@pytest.mark.slow
 def test_marks_of_a_script_become_cells_of_nbgrader():
     pytest.importorskip("jupytext")
     cells = [*cells_of(assignment_text(BAKERY, "")).values()]

@@ -6,19 +6,11 @@ import numpy as np
 import pytest
 import simpy
 from scipy import stats
+from support import answer_of, code_tests, number_tests
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.exercises import check, exercise
+from cgrsp_simpy.exercises import check
 from cgrsp_simpy.exercises import inputs as room
-
-STUDENTS = [f"student {n}" for n in range(100)]
-
-
-def numbers_of(exercise, student):
-    """Return the numbers of a student in an exercise."""
-    return room.EXERCISES[exercise].numbers(stream(0, f"exercise of {student}"))
-
 
 # ---- 7.2: arrivals ----
 
@@ -113,15 +105,15 @@ SOURCES = [
 
 
 @pytest.mark.parametrize(
-    "seeds",
+    ("seeds", "days"),
     [
-        range(1),
-        pytest.param(range(1, 5), marks=pytest.mark.slow),
-        pytest.param(range(5, 100), marks=pytest.mark.long),
+        (range(1), 100),
+        pytest.param(range(1, 5), 200, marks=pytest.mark.slow),
+        pytest.param(range(5, 100), 200, marks=pytest.mark.long),
     ],
 )
-def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, monkeypatch):
-    monkeypatch.setattr(room, "DAYS", 200)
+def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, days, monkeypatch):
+    monkeypatch.setattr(room, "DAYS", days)
     for seed in seeds:
         for source, message in SOURCES:
             fault = room.arrivals_fault(source, seed)
@@ -129,141 +121,12 @@ def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, monkeypatch):
             assert message in fault
 
 
+def test_a_source_that_never_waits_is_stopped(monkeypatch):
+    monkeypatch.setattr(room, "DAYS", 20)
+    assert "about 144 per day" in check(7.2, without_time).message
+
+
 # ---- code ----
-
-
-def machine(env, uniforms, scale, shape, repair, failures, lifetime=None, after=False):
-    for u in uniforms:
-        usual = scale * (-math.log(1 - u)) ** (1 / shape)
-        yield env.timeout(lifetime(u, scale, shape) if lifetime else usual)
-        if not after:
-            failures.append(env.now)
-        yield env.timeout(repair)
-        if after:
-            failures.append(env.now)
-
-
-def machine_with(lifetime=None, **change):
-    def process(*case):
-        return machine(*case, lifetime=lifetime, **change)
-
-    return process
-
-
-def machine_without_repair(env, uniforms, scale, shape, repair, failures):
-    return machine(env, uniforms, scale, shape, 0, failures)
-
-
-def priority_desk(at_service=False, sign=1, one_by_one=False):
-    def source(env, desk, gaps, priorities, works, served):
-        def customer(priority, work):
-            arrival = env.now
-            with desk.request(sign * priority) as turn:
-                yield turn
-                yield env.timeout(next(works) if work is None else work)
-            served.append((arrival, env.now))
-
-        for gap in gaps:
-            yield env.timeout(gap)
-            work = None if at_service else next(works)
-            process = env.process(customer(next(priorities), work))
-            if one_by_one:
-                yield process
-
-    return source
-
-
-def hotline(gaps=False, one_by_one=False, hold=True, wait_at_end=False):
-    def replay(env, desk, log, waits):
-        def caller(arrival, talk):
-            with desk.request() as turn:
-                yield turn
-                if not wait_at_end:
-                    waits.append(env.now - arrival)
-                if hold:
-                    yield env.timeout(talk)
-                if wait_at_end:
-                    waits.append(env.now - arrival)
-
-        for arrival, talk in log:
-            yield env.timeout(arrival if gaps else max(0, arrival - env.now))
-            process = env.process(caller(env.now if gaps else arrival, talk))
-            if one_by_one:
-                yield process
-
-    return replay
-
-
-def pairs(u, step=2, least=100, ddof=0):
-    cells = 10 * (10 * u[:-1:step]).astype(int) + (10 * u[1::step]).astype(int)
-    return stats.chisquare(np.bincount(cells, minlength=least), ddof=ddof)
-
-
-def occupied(u):
-    cells = 10 * (10 * u[::2]).astype(int) + (10 * u[1::2]).astype(int)
-    return stats.chisquare(np.unique(cells, return_counts=True)[1]).pvalue
-
-
-def lcg_source(first=False, ln_u=False, rate=False):
-    def source(env, a, c, m, x, mean, n, arrivals):
-        for _ in range(n):
-            after = (a * x + c) % m
-            u = (x if first else after) / m
-            gap = -math.log(u if ln_u else 1 - u)
-            yield env.timeout(gap / mean if rate else gap * mean)
-            arrivals.append(env.now)
-            x = after
-
-    return source
-
-
-def shop(hold_while_fetching=True, wait_from_bay=False, fetch_first=False, chain=False):
-    def replay(env, bays, log, waits):
-        def job(arrival, fetch, repair):
-            if fetch_first:
-                yield env.timeout(fetch)
-            with bays.request() as turn:
-                yield turn
-                if wait_from_bay:
-                    waits.append((arrival, env.now - arrival))
-                if hold_while_fetching and not fetch_first:
-                    yield env.timeout(fetch)
-                if not wait_from_bay:
-                    waits.append((arrival, env.now - arrival))
-                yield env.timeout(repair)
-
-        for arrival, fetch, repair in log:
-            yield env.timeout(max(0, arrival - env.now))
-            process = env.process(job(arrival, fetch, repair))
-            if chain:
-                yield process
-
-    return replay
-
-
-def order_ends(x, p=None, lower=-1, upper=0):
-    low, high = stats.binom.ppf([0.025, 0.975], len(x), p).astype(int)
-    return sorted(x)[low + lower], sorted(x)[high + upper]
-
-
-def swapped_cycle(per_arrival=lambda load: load, first=1, weighted=True):
-    def cycle(env, gaps, works, level, load, weights):
-        present, arrivals = 1, iter(gaps)
-        next_gap, services = next(arrivals), iter(works)
-        next_work = next(services)
-        while 0 < present < level:
-            if next_gap < next_work:
-                yield env.timeout(next_gap)
-                next_work -= next_gap
-                next_gap, present = next(arrivals), present + 1
-            else:
-                yield env.timeout(next_work)
-                next_gap -= next_work
-                next_work, present = next(services), present - 1
-        weight = per_arrival(load) ** (level - first) if weighted else 1.0
-        weights.append(weight * (present == level))
-
-    return cycle
 
 
 def ahead(process):
@@ -284,64 +147,105 @@ def without_an_end(env, *_):
         yield env.timeout(0)
 
 
-CODE = [
-    ("5.3", shop(), "right"),
-    ("5.3", shop(wait_from_bay=True), "after fetching"),
-    ("5.3", shop(hold_while_fetching=False), "not fetched"),
-    ("5.3", shop(fetch_first=True), "comes out"),
-    ("5.3", shop(chain=True), "start a process per job"),
-    ("14.2", order_ends, "right"),
-    ("14.2", lambda x, p: order_ends(x, p, lower=0), "lower end"),
-    ("14.2", lambda x, p: order_ends(x, p, upper=-1), "upper end"),
-    ("14.2", lambda x, p: np.quantile(x, [0.025, 0.975]), "of the values"),
-    ("14.2", lambda x, p: np.quantile(x, p), "comes out"),
-    ("14.3", swapped_cycle(), "right"),
-    ("14.3", swapped_cycle(first=0), "one arrival"),
-    ("14.3", swapped_cycle(weighted=False), "without its weight"),
-    ("14.3", swapped_cycle(lambda load: 1 / load), "original likelihood"),
-    ("6.2", lambda u: pairs(u).pvalue, "right"),
-    ("6.2", lambda u: pairs(u, step=1).pvalue, "overlap"),
-    ("6.2", lambda u: pairs(u).statistic, "that is the statistic"),
-    ("6.2", lambda u: pairs(u, ddof=-1).pvalue, "degree of freedom"),
-    ("6.2", lambda u: 1 - pairs(u).pvalue, "smaller statistic"),
-    ("6.2", occupied, "empty cells"),
-    ("6.2", lambda u: 0.5, "comes out"),
-    ("6.3", lcg_source(), "right"),
-    ("6.3", lcg_source(first=True), "after x"),
-    ("6.3", lcg_source(ln_u=True), "use 1 - U"),
-    ("6.3", lcg_source(rate=True), "not the rate"),
-    ("6.3", ahead(lcg_source()), "comes out"),
-    ("7.3", machine_with(), "right"),
-    ("7.3", machine_with(lambda u, m, k: m * (-math.log(1 - u)) ** k), "one over"),
-    ("7.3", machine_with(lambda u, m, k: m * -math.log(1 - u)), "exponential"),
-    ("7.3", machine_with(lambda u, m, k: m * (-math.log(u)) ** (1 / k)), "use 1 - U"),
-    ("7.3", machine_with(after=True), "not of the end of the repair"),
-    ("7.3", machine_without_repair, "cannot fail"),
-    ("7.3", ahead(machine_with()), "comes out"),
-    ("7.3", lambda *case: None, "is not a process"),
-    ("7.4", priority_desk(), "right"),
-    ("7.4", priority_desk(at_service=True), "draw them at arrival"),
-    ("7.4", priority_desk(sign=0), "same priority"),
-    ("7.4", priority_desk(sign=-1), "lowest number"),
-    ("7.4", priority_desk(one_by_one=True), "comes out"),
-    ("8.3", hotline(), "right"),
-    ("8.3", hotline(gaps=True), "not interarrival times"),
-    ("8.3", hotline(one_by_one=True), "start a process per caller"),
-    ("8.3", hotline(hold=False), "nobody waits"),
-    ("8.3", hotline(wait_at_end=True), "comes out"),
-    ("7.2", without_time, "about 144 per day"),
-    ("8.3", without_an_end, "the time is 0: a loop"),
-    ("14.3", without_an_end, "the time is 0: a loop"),
+RIGHT = {
+    "5.3": answer_of("05_validation", "replay"),
+    "6.2": answer_of("06_random_numbers", "pairs"),
+    "6.3": answer_of("06_random_numbers", "source"),
+    "7.3": answer_of("07_variates", "machine"),
+    "7.4": answer_of("07_variates", "source", 1),
+    "8.3": answer_of("08_input_modelling", "replay"),
+    "14.2": answer_of("14_rare_events", "interval"),
+    "14.3": answer_of("14_rare_events", "cycle"),
+}
+FETCH = "            yield env.timeout(fetch)\n"
+WAITS = "            waits.append((arrival, env.now - arrival))\n"
+TALK = "            yield env.timeout(talk)\n"
+ONE_BY_ONE = (
+    *("arrival - env.now", "max(0, arrival - env.now)"),
+    *("arrival = env.now", "pass"),
+    *("env.process", "yield env.process"),
+)
+STATE = "        x = (a * x + c) % m\n"
+# number, hint, and an answer, or what is changed in the right one
+WRONG = [
+    ("5.3", "after fetching", WAITS, "", FETCH, WAITS + FETCH),
+    ("5.3", "not fetched", FETCH, ""),
+    (
+        "5.3",
+        "comes out",
+        *(FETCH, ""),
+        *("        with", "        yield env.timeout(fetch)\n        with"),
+    ),
+    ("5.3", "a process per job", "job(fetch", "job(arrival, fetch", *ONE_BY_ONE),
+    ("14.2", "lower end", "low - 1", "low"),
+    ("14.2", "upper end", "high]", "high - 1]"),
+    ("14.2", "of the values", lambda x, p: np.quantile(x, [0.025, 0.975])),
+    ("14.2", "comes out", lambda x, p: np.quantile(x, p)),
+    ("14.3", "one arrival", "1.0, env", "load, env"),
+    ("14.3", "without its weight", "weight * factor", "weight"),
+    (
+        "14.3",
+        "original likelihood",
+        *("gaps, 1, load", "gaps, 1, 1 / load"),
+        *("-1, 1 / load", "-1, load"),
+    ),
+    ("14.3", "the time is 0: a loop", without_an_end),
+    (
+        "6.2",
+        "overlap",
+        *("(10 * u.reshape(-1, 2))", "(10 * np.array([u[:-1], u[1:]]).T)"),
+    ),
+    ("6.2", "that is the statistic", ".pvalue", ".statistic"),
+    ("6.2", "degree of freedom", "100)", "100), ddof=-1"),
+    ("6.2", "smaller statistic", "return", "return 1 -"),
+    (
+        "6.2",
+        "empty cells",
+        *("np.bincount", "np.unique"),
+        *("minlength=100)", "return_counts=True)[1]"),
+    ),
+    ("6.2", "comes out", lambda u: 0.5),
+    ("6.3", "after x", STATE, "", "(env.now)\n", f"(env.now)\n{STATE}"),
+    ("6.3", "use 1 - U", "1 - x", "x"),
+    ("6.3", "not the rate", "-mean * log(1 - x / m)", "-log(1 - x / m) / mean"),
+    ("6.3", "comes out", ahead(RIGHT["6.3"])),
+    ("7.3", "one over", "1 / shape", "shape"),
+    ("7.3", "exponential", "** (1 / shape)", ""),
+    ("7.3", "use 1 - U", "1 - u", "u"),
+    (
+        "7.3",
+        "not of the end of the repair",
+        *("        failures.append(env.now)\n", ""),
+        *("(repair)\n", "(repair)\n        failures.append(env.now)\n"),
+    ),
+    ("7.3", "cannot fail", "timeout(repair)", "timeout(0)"),
+    ("7.3", "comes out", ahead(RIGHT["7.3"])),
+    ("7.3", "is not a process", lambda *case: None),
+    (
+        "7.4",
+        "draw them at arrival",
+        *("next(works)", "None"),
+        *("timeout(work)", "timeout(next(works))"),
+    ),
+    ("7.4", "same priority", "request(priority)", "request(0)"),
+    ("7.4", "lowest number", "request(priority)", "request(-priority)"),
+    ("7.4", "comes out", "env.process", "yield env.process"),
+    ("8.3", "not interarrival times", "arrival - env.now", "arrival"),
+    (
+        "8.3",
+        "a process per caller",
+        *("caller(talk", "caller(arrival, talk"),
+        *ONE_BY_ONE,
+    ),
+    ("8.3", "nobody waits", TALK, ""),
+    ("8.3", "comes out", TALK, "", "            waits", f"{TALK}            waits"),
+    ("8.3", "the time is 0: a loop", without_an_end),
 ]
 
 
-@pytest.mark.parametrize(("number", "answer", "message"), CODE)
-def test_functions_are_run_on_drawn_cases(number, answer, message, monkeypatch):
-    monkeypatch.setattr(exercise, "EVENTS", 3000)
-    monkeypatch.setattr(room, "DAYS", 20)
-    verdict = check(number, answer)
-    assert message in verdict.message
-    assert bool(verdict) == (message == "right")
+test_right_code_is_accepted, test_wrong_code_is_refused_with_a_hint = code_tests(
+    RIGHT, WRONG
+)
 
 
 # ---- numbers ----
@@ -420,28 +324,8 @@ OF_STUDENTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "students", [STUDENTS[:3], pytest.param(STUDENTS[3:], marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("number", OF_STUDENTS)
-def test_numbers_are_judged_for_every_student(number, students):
-    personal = room.EXERCISES[number].numbers is not None
-    students = students if personal else [""]
-    hints = 0
-    for student in students:
-        values = numbers_of(number, student) if personal else {}
-        for answer, message in OF_STUDENTS[number]:
-            verdict = check(number, float(answer(**values)), student)
-            assert bool(verdict) == (message == "right"), (student, verdict)
-            hints += message in verdict.message
-    # two mistakes may give the same number, which gets one hint
-    assert hints >= 0.97 * len(students) * len(OF_STUDENTS[number])
-    assert not check(number, "0.1", "anyone")
+test_numbers_of_a_hundred_students = number_tests(room.EXERCISES, OF_STUDENTS)
 
 
-def test_the_number_of_a_student_is_in_the_question():
-    for number, asked in room.EXERCISES.items():
-        text = cg.exercises.question(number, "student 1")
-        assert text.endswith(("?", ".")) and "{" not in text
-        if asked.numbers:
-            assert text != cg.exercises.question(number, "student 2")
+def test_every_exercise_is_tested():
+    assert {*RIGHT, *OF_STUDENTS, "7.2"} == {*room.EXERCISES}

@@ -1,72 +1,43 @@
 """Exercises of lectures 9 to 13: right answers, and typical wrong answers."""
 
-import ast
 import math
 import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from scipy import stats
-from support import fifo_waits
+from support import answer_of, code_tests, fifo_waits, number_tests
 
 from cgrsp_simpy.analysis import statistics
-from cgrsp_simpy.exercises import exercise, outputs
+from cgrsp_simpy.exercises import outputs
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "answers"
 ANSWERS = [path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")]
-# of 20 cases each
-SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
-
-
-# ---- right answers: those of the answers' scripts ----
-
-
-@pytest.fixture(scope="module")
-def answers():
-    """Function of each exercise that asks for code."""
-    functions = {}
-    for script in ANSWERS:
-        text = script.read_text(encoding="utf-8")
-        tree, names = ast.parse(text), {}
-        kinds = ast.Import, ast.ImportFrom, ast.FunctionDef
-        tree.body = [part for part in tree.body if isinstance(part, kinds)]
-        exec(compile(tree, script.name, "exec"), names)
-        for number, name in re.findall(r"check\((\d+\.\d), (\w+)\)\)", text):
-            functions[number] = names[name]
-    return functions
-
-
-OF_CODE = [
-    number for number, exercise in outputs.EXERCISES.items() if not exercise.numbers
-]
-
-
-@pytest.fixture(params=SEEDS)
-def drawn(request, monkeypatch):
-    """Draw other cases than those that students get."""
-    original = exercise.stream
-    monkeypatch.setattr(exercise, "EVENTS", 3000)
-    monkeypatch.setattr(
-        exercise, "stream", lambda seed, name: original(1000 + request.param, name)
+RIGHT = {
+    number: answer_of(script.stem, name)
+    for script in ANSWERS
+    for number, name in re.findall(
+        r"check\((\d+\.\d), (\w+)\)\)", script.read_text(encoding="utf-8")
     )
-
-
-@pytest.mark.parametrize("number", OF_CODE)
-def test_a_right_function_is_accepted(number, answers, drawn):
-    assert outputs.EXERCISES[number].judge(answers[number]) == ""
+}
 
 
 # ---- wrong answers ----
 
 
-def serve(env, desk, gaps, works, at_zero=False, begins=None):
-    """Serve customers; return arrivals, begins and ends in order of arrival."""
+def serve(
+    env, desk, gaps, works, at_zero=False, choose=lambda desk, _: desk, priority=None
+):
+    """Serve customers; return arrivals, begins and ends in order of arrival.
+
+    choose: a desk of several, by the customer's number. priority: by the work.
+    """
     rows = np.full((len(works), 3), np.nan)
 
     def customer(number, work):
         rows[number, 0] = env.now
-        with desk.request() as turn:
+        priorities = [priority(work)] if priority else []
+        with choose(desk, number).request(*priorities) as turn:
             yield turn
             rows[number, 1] = env.now
             yield env.timeout(work)
@@ -121,7 +92,6 @@ WRONG = [
     ("9.1", steady_by(arrived, 2), "time in the system"),
     ("9.1", steady_by(arrived, at_zero=True), "first customer arrives"),
     ("9.1", lambda env, desk, *_: 1.0, "comes out"),
-    ("9.1", 4.0, "without calling it"),
     ("9.3", closing_by(lambda r, _: (len(r[0]), r[2].max()), False), "after closing"),
     ("9.3", closing_by(lambda r, at: (sum(r[2] <= at), at)), "inside at closing"),
     ("9.3", closing_by(lambda r, at: (len(r[0]), at)), "after the doors close"),
@@ -149,30 +119,17 @@ def met(rows):
     return np.mean([np.sum((arrivals < at) & (ends > at)) for at in arrivals])
 
 
+def mean_of(rows, column):
+    return np.mean(rows[column] - rows[0])
+
+
 def joining(choose, column=1):
     """Mean wait if customers choose a desk by themselves."""
 
-    def shortest_queue(env, desks, gaps, works):
-        waits = []
+    def chosen(desks, number):
+        return desks[choose(desks, number)]
 
-        def customer(desk, work):
-            arrival = env.now
-            with desk.request() as turn:
-                yield turn
-                begin = env.now
-                yield env.timeout(work)
-            waits.append((begin if column == 1 else env.now) - arrival)
-
-        def source():
-            for number, (gap, work) in enumerate(zip(gaps, works)):
-                yield env.timeout(gap)
-                env.process(customer(desks[choose(desks, number)], work))
-
-        env.process(source())
-        env.run()
-        return np.mean(waits)
-
-    return shortest_queue
+    return lambda *case: mean_of(serve(*case, choose=chosen), column)
 
 
 def inside(desks, _):
@@ -222,28 +179,7 @@ def saving_by(result):
 
 def prioritised(priority, column=1):
     """Mean wait with a priority of the work."""
-
-    def shortest_first(env, desk, gaps, works):
-        waits = []
-
-        def customer(work):
-            arrival = env.now
-            with desk.request(priority(work)) as turn:
-                yield turn
-                begin = env.now
-                yield env.timeout(work)
-            waits.append((begin if column == 1 else env.now) - arrival)
-
-        def source():
-            for gap, work in zip(gaps, works):
-                yield env.timeout(gap)
-                env.process(customer(work))
-
-        env.process(source())
-        env.run()
-        return np.mean(waits)
-
-    return shortest_first
+    return lambda *case: mean_of(serve(*case, priority=priority), column)
 
 
 WRONG += [
@@ -275,8 +211,7 @@ WRONG += [
 
 
 def mean_wait(system, gaps, works):
-    arrivals, begins, _ = serve(*system, gaps, works)
-    return np.mean(begins - arrivals)
+    return mean_of(serve(*system, gaps, works), 1)
 
 
 def pair_by(second):
@@ -408,9 +343,9 @@ WRONG += [
 ]
 
 
-@pytest.mark.parametrize(("number", "answer", "hint"), WRONG)
-def test_a_usual_mistake_is_refused_with_its_hint(number, answer, hint, drawn):
-    assert hint in outputs.EXERCISES[number].judge(answer)
+test_a_right_function_is_accepted, test_a_usual_mistake_is_refused = code_tests(
+    RIGHT, [(number, hint, answer) for number, answer, hint in WRONG]
+)
 
 
 # ---- exercises with numbers of the student's own ----
@@ -469,84 +404,59 @@ def antithetic(result):
 
 
 NUMBERS = {
-    "12.1": (
-        lambda low, one, two, high: (high - two - (one - low)) / 2,
-        [
-            (lambda low, one, two, high: high - two - (one - low), "half of it"),
-            (lambda low, one, two, high: (one + two - high - low) / 2, "the sign"),
-            (lambda low, one, two, high: (high - two - one + low) / 4, "coefficient"),
-            (lambda low, one, two, high: (high - two + one - low) / 2, "effect of A"),
-            (lambda low, one, two, high: (high + two - one - low) / 2, "effect of B"),
-        ],
-    ),
-    "13.1": (
-        antithetic(lambda v, c: v / (v + c)),
-        [
-            (antithetic(lambda v, c: 2 * v / (v + c)), "two runs"),
-            (antithetic(lambda v, c: (v / (v + c)) ** 0.5), "widths"),
-            (antithetic(lambda v, c: (v + c) / v), "reciprocal"),
-            (antithetic(lambda v, c: 1 / (1 - (c / v) ** 2)), "control variate"),
-        ],
-    ),
-    "11.2": (
-        of_differences(T6),
-        [
-            (of_differences(1.96), "normal quantile"),
-            (of_differences(T6, 0), "n - 1"),
-            (of_differences(2 * T6), "whole width"),
-            (of_differences(1), "standard error"),
-            (lambda one, two: np.hypot(half(one, T6), half(two, T6)), "independent"),
-        ],
-    ),
-    "10.1": (
-        clerks_for(erlang_s),
-        [
-            (lambda rate, work, limit: int(rate * work / 60) + 1, "below 1"),
-            (
-                clerks_for(
-                    lambda rate, work, c: work * rate * work / c / (1 - rate * work / c)
-                ),
-                "separate queue",
+    "12.1": [
+        (lambda low, one, two, high: (high - two - (one - low)) / 2, "right"),
+        (lambda low, one, two, high: high - two - (one - low), "half of it"),
+        (lambda low, one, two, high: (one + two - high - low) / 2, "the sign"),
+        (lambda low, one, two, high: (high - two - one + low) / 4, "coefficient"),
+        (lambda low, one, two, high: (high - two + one - low) / 2, "effect of A"),
+        (lambda low, one, two, high: (high + two - one - low) / 2, "effect of B"),
+    ],
+    "13.1": [
+        (antithetic(lambda v, c: v / (v + c)), "right"),
+        (antithetic(lambda v, c: 2 * v / (v + c)), "two runs"),
+        (antithetic(lambda v, c: (v / (v + c)) ** 0.5), "widths"),
+        (antithetic(lambda v, c: (v + c) / v), "reciprocal"),
+        (antithetic(lambda v, c: 1 / (1 - (c / v) ** 2)), "control variate"),
+    ],
+    "11.2": [
+        (of_differences(T6), "right"),
+        (of_differences(1.96), "normal quantile"),
+        (of_differences(T6, 0), "n - 1"),
+        (of_differences(2 * T6), "whole width"),
+        (of_differences(1), "standard error"),
+        (lambda one, two: np.hypot(half(one, T6), half(two, T6)), "independent"),
+    ],
+    "10.1": [
+        (clerks_for(erlang_s), "right"),
+        (lambda rate, work, limit: int(rate * work / 60) + 1, "below 1"),
+        (
+            clerks_for(
+                lambda rate, work, c: work * rate * work / c / (1 - rate * work / c)
             ),
-            (
-                clerks_for(lambda rate, work, c: 1 / (c / work - rate)),
-                "calls that wait",
-            ),
-        ],
-    ),
-    "9.2": (
-        days_needed,
-        [
-            (lambda pilot, percent: days_needed(pilot, percent, 1.96), "normal"),
-            (
-                lambda pilot, percent: days_needed(
-                    pilot, percent, stats.t.ppf(0.975, 7)
-                ),
-                "freedom of the pilot",
-            ),
-            (lambda pilot, percent: days_needed(pilot, percent / 2), "whole width"),
-            (lambda pilot, percent: days_needed(pilot, percent) - 8, "in all"),
-        ],
-    ),
+            "separate queue",
+        ),
+        (
+            clerks_for(lambda rate, work, c: 1 / (c / work - rate)),
+            "calls that wait",
+        ),
+    ],
+    "9.2": [
+        (days_needed, "right"),
+        (lambda pilot, percent: days_needed(pilot, percent, 1.96), "normal"),
+        (
+            lambda pilot, percent: days_needed(pilot, percent, stats.t.ppf(0.975, 7)),
+            "freedom of the pilot",
+        ),
+        (lambda pilot, percent: days_needed(pilot, percent / 2), "whole width"),
+        (lambda pilot, percent: days_needed(pilot, percent) - 8, "in all"),
+    ],
 }
 
 
-@pytest.mark.parametrize(
-    "students", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("number", NUMBERS)
-def test_numbers_of_a_hundred_students(number, students):
-    exercise, (right, mistakes) = outputs.EXERCISES[number], NUMBERS[number]
-    assert "{" in exercise.question
-    for student in students:
-        values = exercise.numbers(np.random.default_rng(student))
-        judge = exercise.judge(**values)
-        assert judge(right(**values)) == ""
-        for wrong, hint in mistakes:
-            assert hint in judge(wrong(**values)), (student, hint)
-        assert judge(-7.71e5).startswith("not yet")
+test_numbers_of_a_hundred_students = number_tests(outputs.EXERCISES, NUMBERS)
 
 
 def test_every_exercise_is_tried():
-    tried = {number for number, *_ in WRONG} | set(NUMBERS)
-    assert tried == set(outputs.EXERCISES)
+    assert RIGHT.keys() == {number for number, *_ in WRONG}
+    assert {*RIGHT, *NUMBERS} == outputs.EXERCISES.keys()

@@ -4,14 +4,10 @@ import sys
 
 import numpy as np
 import pytest
-from support import answer_of, check_refused, code_tests, fifo_waits
+from support import answer_of, check_refused, code_tests, fifo_waits, number_tests
 
-from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check, exercise
 from cgrsp_simpy.exercises.processes import EXERCISES
-
-STUDENTS = [f"student {n}" for n in range(100)]
-
 
 # ---- exercises with numbers of the student's own: right answer, wrong answers ----
 
@@ -152,17 +148,7 @@ NUMBERS_ASKED = {
 }
 
 
-@pytest.mark.parametrize("number", NUMBERS_ASKED)
-def test_numbers_of_a_hundred_students(number):
-    hints = 0
-    for student in STUDENTS:
-        numbers = EXERCISES[number].numbers(stream(0, f"exercise of {student}"))
-        for answer, hint in NUMBERS_ASKED[number]:
-            verdict = check(number, answer(**numbers), student)
-            assert bool(verdict) == (hint == "right"), (number, numbers)
-            hints += hint in verdict.message
-    # two mistakes may give the same number, which gets one hint
-    assert hints >= 0.9 * len(STUDENTS) * len(NUMBERS_ASKED[number])
+test_numbers_of_a_hundred_students = number_tests(EXERCISES, NUMBERS_ASKED, 10)
 
 
 # ---- exercises that ask for code: right answers, and wrong ones with their hints ----

@@ -1,13 +1,15 @@
 """Exercises of lectures 16 to 18: right answers, and typical wrong answers."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support import answer_of, code_tests
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.exercises import check, question
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.exercises import check, question, scheduling
 from cgrsp_simpy.exercises.scheduling import EXERCISES
 
 STUDENTS = [f"student {n}" for n in range(40)]
@@ -193,6 +195,32 @@ def test_policy_of_18_2(policy, hint):
     verdict = check("18.2", answer)
     assert bool(verdict) == (not hint)
     assert hint in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("late_pct", "wait_min", "hint"),
+    [
+        (1.0, 90.0, ""),
+        (1.01, 0.0, "1.0 % of the rush orders are late"),
+        (0.0, 90.1, "the mean wait is 90 min, FIFO's 100"),
+    ],
+)
+def test_a_policy_is_judged_by_rush_orders_and_the_wait_of_fifo(
+    late_pct, wait_min, hint, monkeypatch
+):
+    def compare(scenario, policies, seeds):
+        assert (scenario.name, *policies.values()) == ("hectic", "fifo", len)
+        assert seeds == range(3)
+        figures = {"fifo": (50.0, 100.0), "yours": (late_pct, wait_min)}
+        rows = {
+            name: {"tight_miss_pct": mean([late] * 3), "wait_min": mean([wait] * 3)}
+            for name, (late, wait) in figures.items()
+        }
+        return SimpleNamespace(failures=[], means=lambda: rows)
+
+    monkeypatch.setattr(scheduling, "compare", compare)
+    message = scheduling.EXERCISES["18.2"].judge(len)
+    assert message.startswith(hint) and bool(message) == bool(hint)
 
 
 def test_every_exercise_is_tested():

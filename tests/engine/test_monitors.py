@@ -3,13 +3,13 @@ every event agrees with.
 """
 
 import math
-import operator
 import random
-from functools import partial
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
 import simpy
+from engine.programs import KINDS, Listed, modelled, random_plans, resources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import check_refused
@@ -17,189 +17,88 @@ from support import check_refused
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.monitors import figures_of, monitors
 
-KINDS = ("Resource", "PriorityResource", "PreemptiveResource")
-STOCKS = ("Container", "Store", "FilterStore", "PriorityStore")
 
-
-def users(env, desk, kind, rng, number=9, visits=30):
-    """Processes that request, renege, are preempted, and log what happens."""
-    log = []
-
-    def user(n):
-        for _ in range(visits):
-            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
-            arguments = {} if kind == "Resource" else {"priority": rng.randint(0, 3)}
-            if kind == "PreemptiveResource":
-                arguments["preempt"] = rng.random() < 0.7
-            patience = rng.choice([0.5, 3, 9])
-            work = rng.choice([0, 1, 2.5])
-            try:
-                with desk.request(**arguments) as turn:
-                    got = yield turn | env.timeout(patience)
-                    log.append((env.now, n, turn in got, desk.count, len(desk.queue)))
-                    if turn in got:
-                        yield env.timeout(work)
-            except simpy.Interrupt as interrupt:
-                log.append((env.now, n, "out", interrupt.cause.usage_since))
-
-    for n in range(number):
-        env.process(user(n))
-    return log
-
-
-def traders(env, box, kind, rng):
-    """Processes that put and get, and give up."""
-    log = []
-
-    def putter(n):
-        for k in range(40):
-            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
-            with box.put(rng.randint(1, 3)) as put:
-                got = yield put | env.timeout(rng.choice([0.5, 3]))
-                log.append((env.now, "put", n, k, put in got))
-
-    def getter(n):
-        for k in range(40):
-            yield env.timeout(rng.choice([0, 0.5, 1, 2]))
-            least = rng.randint(1, 3)
-            arguments = {
-                "Container": (least,),
-                "FilterStore": (partial(operator.le, least),),
-            }.get(kind, ())
-            with box.get(*arguments) as get:
-                got = yield get | env.timeout(rng.choice([0.5, 3]))
-                log.append((env.now, "get", n, k, got.todict().get(get)))
-
-    for n in range(4):
-        env.process(putter(n))
-        env.process(getter(n))
-    return log
-
-
-class Traced(simpy.Environment):
-    """An environment that lists time, priority and number of every event."""
-
-    def step(self):
-        self.trace += [entry[:3] for entry in self._queue[:1]]
-        super().step()
-
-
-def history(library, kind, seed):
-    env, rng = Traced(), random.Random(seed)
-    env.trace = []
-    thing = getattr(library, kind)(env, 3)
-    log = (users if kind in KINDS else traders)(env, thing, kind, rng)
-    env.run()
-    return log, env.trace
-
-
-@pytest.mark.parametrize("kind", KINDS + STOCKS)
 @pytest.mark.parametrize(
-    "seeds", [range(5), pytest.param(range(1000), marks=pytest.mark.slow)], ids=len
+    "seeds", [range(8), pytest.param(range(1000), marks=pytest.mark.slow)], ids=len
 )
-def test_events_have_the_order_of_simpy(kind, seeds):
-    differing = [s for s in seeds if history(simpy, kind, s) != history(cg, kind, s)]
-    assert differing == []
+def test_events_have_the_order_of_simpy(seeds):
+    for seed in seeds:
+        rng, (plain, measured) = random.Random(seed), (Listed(), Listed())
+        plans = random_plans(rng)
+        assert modelled(plain, plans, resources_of(plain, simpy), 200) == modelled(
+            measured, plans, resources_of(measured, cg), 200
+        )
+        assert plain.order == measured.order
 
 
 class Observed(simpy.Environment):
-    """An environment that adds up after every event what it sees of three things."""
+    """An environment that adds up after every event what it sees of its resources."""
 
-    warm_up_ends = 0.0
-
-    def __init__(self):
+    def __init__(self, warm_up):
         super().__init__()
-        self.area = dict.fromkeys(("queue", "use", "open", "level", "items"), 0.0)
+        self.resources, self.areas = resources_of(self, cg), Counter()
+        self.warm_up_ends, self.arrivals, self.waits = warm_up, {}, defaultdict(list)
 
     def step(self):
-        before, desk = self.now, self.desk
-        seen = {
-            "queue": len(desk.queue),
-            "use": desk.count,
-            "open": max(desk.capacity, desk.count),
-            "level": self.box.level,
-            "items": len(self.shop.items),
-        }
+        before, seen = self.now, {}
+        for kind, thing in self.resources.items():
+            if kind in KINDS:
+                seen[kind, "queue"], seen[kind, "use"] = len(thing.queue), thing.count
+                seen[kind, "open"] = max(thing.capacity, thing.count)
+            else:
+                level = thing.level if kind == "Container" else len(thing.items)
+                seen[kind, "level"] = level
         try:
             super().step()
         finally:  # the end of the run is an exception
-            start = max(before, self.warm_up_ends)
+            span = max(0.0, self.now - max(before, self.warm_up_ends))
             for name, number in seen.items():
-                self.area[name] += number * max(0.0, self.now - start)
+                self.areas[name] += number * span
+            for kind in KINDS:
+                self.observe_requests(kind, self.resources[kind])
+
+    def observe_requests(self, kind, thing):
+        for request in (*thing.queue, *thing.users):
+            arrived = self.arrivals.setdefault(request, self.now)
+            if request in thing.users and arrived is not None:
+                self.arrivals[request] = None
+                if self.now >= self.warm_up_ends:
+                    self.waits[kind].append(self.now - arrived)
 
 
-def observed(kind, seed, warm_up):
-    rng, env = random.Random(seed), Observed()
-    env.warm_up_ends = warm_up
-    desk = env.desk = getattr(cg, kind)(env, 3, name="desk")
-    box = env.box = cg.Container(env, 9, init=4, name="box")
-    shop = env.shop = cg.Store(env, 3, name="shop")
-    requests = []
+def calendar(env, rng):
+    """Close and open the servers at random times."""
+    while True:
+        yield env.timeout(rng.choice([2, 5]))
+        desk = env.resources[rng.choice(KINDS)]
+        if rng.random() < 0.5:
+            desk.close(rng.randint(0, 4))
+        else:
+            desk.capacity = rng.randint(0, 4)
 
-    def user():
-        for _ in range(12):
-            yield env.timeout(rng.expovariate(0.5))
-            arrival = env.now
-            arguments = () if kind == "Resource" else (rng.randint(0, 3),)
-            try:
-                with desk.request(*arguments) as turn:
-                    requests.append((arrival, turn))
-                    if turn in (yield turn | env.timeout(rng.expovariate(0.3))):
-                        yield env.timeout(rng.expovariate(0.4))
-            except simpy.Interrupt:
-                pass
-            for event in (
-                lambda: box.put(rng.randint(1, 3)),
-                lambda: box.get(rng.randint(1, 3)),
-                lambda: shop.put(1),
-                shop.get,
-            ):
-                with event() as trade:
-                    yield trade | env.timeout(rng.expovariate(1))
 
-    def calendar():
-        while True:
-            yield env.timeout(rng.choice([2, 5]))
-            if rng.random() < 0.5:
-                desk.close(rng.randint(0, 4))
-            else:
-                desk.capacity = rng.randint(0, 4)
-
-    for _ in range(8):
-        env.process(user())
-    env.process(calendar())
+@given(st.integers(0, 2**32), st.sampled_from([0, 7.3, 20]))
+@settings(max_examples=60)
+def test_averages_equal_those_of_an_observer_of_every_event(seed, warm_up):
+    env, rng = Observed(warm_up), random.Random(seed)
+    env.process(calendar(env, rng))
     if warm_up:
         cg.warm_up(env, warm_up)
-    env.run(until=50)
-    waits = [
-        turn.usage_since - arrival
-        for arrival, turn in requests
-        if turn.usage_since is not None and turn.usage_since >= warm_up
-    ]
-    return env, waits
-
-
-AVERAGES = {
-    "kind": st.sampled_from(KINDS),
-    "seed": st.integers(0, 2**32),
-    "warm_up": st.sampled_from([0, 7.3, 20]),
-}
-
-
-@given(**AVERAGES)
-@settings(max_examples=60)
-def test_averages_equal_those_of_an_observer_of_every_event(kind, seed, warm_up):
-    env, waits = observed(kind, seed, warm_up)
-    figures, area, span = figures_of(env), env.area, 50 - warm_up
-    use = 100 * area["use"] / area["open"] if area["open"] else math.nan
-    for name, value in (
-        ("desk_queue", area["queue"] / span),
-        ("desk_utilisation_pct", use),
-        ("box_level", area["level"] / span),
-        ("shop_level", area["items"] / span),
-    ):
-        assert figures[name] == pytest.approx(value, abs=1e-9, nan_ok=True), name
-    assert sorted(env.desk.waits) == sorted(waits)
+    modelled(env, random_plans(rng), env.resources, 50)
+    figures, area, span = figures_of(env), env.areas, 50 - warm_up
+    for name, kind in zip(monitors(env), env.resources):
+        if kind not in KINDS:
+            level = area[kind, "level"] / span
+            assert figures[f"{name}_level"] == pytest.approx(level, abs=1e-9)
+            continue
+        opened = area[kind, "open"]
+        use = 100 * area[kind, "use"] / opened if opened else math.nan
+        found = figures[f"{name}_queue"], figures[f"{name}_utilisation_pct"]
+        expected = pytest.approx(
+            (area[kind, "queue"] / span, use), abs=1e-9, nan_ok=True
+        )
+        assert found == expected
+        assert sorted(env.resources[kind].waits) == sorted(env.waits[kind])
 
 
 def one_user(env, desk, arrival, work, name="", log=None, **request):

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import pytest
 import simpy
+from engine.programs import PLANS, Listed, modelled, resources_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import Page, check_bad_input, check_refused, outcome
@@ -18,7 +19,7 @@ from support import Page, check_bad_input, check_refused, outcome
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.table import grouped
-from cgrsp_simpy.engine.events import ENVIRONMENT, event_list
+from cgrsp_simpy.engine.events import ENVIRONMENT
 from cgrsp_simpy.engine.recorder import TEMPLATE, ModelRecorder
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -27,110 +28,13 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser")))
 # ---- the same run ----
 
 
-class Listed(simpy.Environment):
-    """SimPy's environment, which lists time, priority and number of its events."""
-
-    def __init__(self):
-        super().__init__()
-        self.order = []
-
-    def step(self):
-        self.order += [entry[:3] for entry in event_list(self)[:1]]
-        super().step()
-
-
-ACTIONS = (
-    "timeout",
-    "resource",
-    "priority",
-    "preemptive",
-    "renege",
-    "put",
-    "get",
-    "store",
-    "take",
-    "all",
-    "child",
-    "delegate",
-    "interrupt",
-    "event",
-)
-PLANS = st.lists(
-    st.lists(
-        st.tuples(st.sampled_from(ACTIONS), st.integers(0, 3)), min_size=1, max_size=6
-    ),
-    min_size=1,
-    max_size=5,
-)
-
-
-def modelled(env, plans, kind, until=30):
-    """Run random plans of processes; return what the processes have logged."""
-    log, processes, bell = [], [], env.event()
-    desk, ward = kind.Resource(env, 1), kind.PriorityResource(env, 1)
-    room, tank = kind.PreemptiveResource(env, 1), kind.Container(env, 5, init=2)
-    shelf = kind.FilterStore(env, 2)
-
-    def work(delay):
-        yield env.timeout(delay)
-
-    def acted(name, delay):
-        if name == "timeout":
-            yield env.timeout(delay)
-        elif name in ("resource", "priority", "preemptive"):
-            request = {
-                "resource": lambda: desk.request(),
-                "priority": lambda: ward.request(priority=delay),
-                "preemptive": lambda: room.request(priority=delay),
-            }[name]()
-            with request:
-                yield request
-                yield env.timeout(delay)
-        elif name == "renege":
-            with desk.request() as turn:
-                yield turn | env.timeout(delay)
-        elif name == "put":
-            yield tank.put(delay + 1) | env.timeout(4)
-        elif name == "get":
-            yield tank.get(delay + 1) | env.timeout(4)
-        elif name == "store":
-            yield shelf.put(delay) | env.timeout(4)
-        elif name == "take":
-            yield shelf.get(lambda item: item >= delay) | env.timeout(4)
-        elif name == "all":
-            yield env.all_of([env.timeout(delay), env.timeout(1)])
-        elif name == "child":
-            yield env.process(work(delay))
-        elif name == "delegate":
-            yield from work(delay)
-        elif name == "interrupt":
-            victim = processes[delay % len(processes)]
-            if victim.is_alive and victim is not env.active_process:
-                victim.interrupt(delay)
-        elif not bell.triggered:
-            bell.succeed(delay)
-        else:
-            yield bell
-
-    def customer(number, plan):
-        for name, delay in plan:
-            try:
-                yield from acted(name, delay)
-            except simpy.Interrupt as interrupt:
-                log.append((env.now, number, "interrupted", str(interrupt.cause)[:9]))
-            log.append((env.now, number, name))
-
-    for number, plan in enumerate(plans):
-        processes.append(env.process(customer(number, plan)))
-    env.run(until)
-    return [*log, (env.now, desk.count, tank.level, list(shelf.items))]
-
-
 @given(PLANS, st.sampled_from([simpy, cg]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_a_recorded_run_has_simpys_events_in_its_order(plans, kind):
     listed, recorder = Listed(), cg.EventRecorder(steps=10_000)
-    assert modelled(recorder, plans, kind) == modelled(listed, plans, kind)
+    assert modelled(recorder, plans, resources_of(recorder, kind)) == modelled(
+        listed, plans, resources_of(listed, kind)
+    )
     assert [step.event[:3] for step in recorder.steps[1:]] == listed.order
     # each event was the first of the list that the step before shows
     for before, after in zip(recorder.steps, recorder.steps[1:]):
@@ -142,7 +46,9 @@ def test_a_recorded_run_has_simpys_events_in_its_order(plans, kind):
 @settings(max_examples=50, deadline=None)
 def test_a_window_shows_part_of_the_same_run(plans, from_time, steps):
     whole, part = cg.EventRecorder(), cg.EventRecorder(from_time=from_time, steps=steps)
-    assert modelled(whole, plans, simpy) == modelled(part, plans, simpy)
+    assert modelled(whole, plans, resources_of(whole, simpy)) == modelled(
+        part, plans, resources_of(part, simpy)
+    )
     events = [step.event for step in whole.steps[1:]]
     expected = [event for event in events if event.time >= from_time][:steps]
     assert [step.event[:3] for step in part.steps[1:]] == [row[:3] for row in expected]

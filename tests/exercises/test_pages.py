@@ -1,11 +1,13 @@
 """Lectures as notebooks, with their pictures in them, and as slides."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,24 +55,73 @@ def test_slides_show_no_code_that_draws(script):
     assert not re.findall(r"plt\.|styled\(|\.set_title\(|\.legend\(|colou?r=", shown)
 
 
-@pytest.mark.slow
+LONG = """\
+# %% [markdown]
+# Before
+#
+# ## Heading
+# Text
+
+# %% Title
+{}
+
+# %%
+plt.savefig("x.png")
+"""
+
+
+def test_slides_have_at_most_22_lines_of_code_and_none_that_draws(monkeypatch):
+    for package in ("jupytext", "nbconvert"):
+        pytest.importorskip(package)
+    monkeypatch.setattr(pages, "run", lambda notebook, folder: None)
+    parts = ["\n".join(f"x{n}_{k} = 0" for k in range(n)) for n in (9, 12, 8, 14, 3)]
+    page = pages.slides(LONG.format("\n\n".join(parts)))
+    blocks = re.findall("<pre>.*?</pre>", page, re.DOTALL)
+    # with empty lines between parts: 9 + 12, 8 (with 14 it would be 23), 14 + 3
+    assert [text.count("\n") for text in blocks] == [22, 8, 18]
+    assert len(re.findall("<h2", page)) == 2 and "savefig" not in page
+    assert ".highlight .k" in page and "{{" not in page
+
+
+def test_a_notebook_is_run_in_a_folder_and_shows_its_pictures(monkeypatch):
+    calls = []
+
+    def client(notebook, **settings):
+        return SimpleNamespace(execute=lambda env: calls.append((settings, env)))
+
+    monkeypatch.setattr(
+        pages, "_needed", lambda _: SimpleNamespace(NotebookClient=client)
+    )
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    pages.run(None, "here")
+    [(settings, env)] = calls
+    assert settings["resources"] == {"metadata": {"path": "here"}}
+    assert env == {
+        name: os.environ[name] for name in os.environ if name != "MPLBACKEND"
+    }
+
+
 def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("jupytext")
     text = SCRIPTS[2].read_text(encoding="utf-8")
-    assert pages.notebook(text) == pages.notebook(text)
-    nbformat.validate(pages.notebook(text))
+    notebook = pages.notebook(text)
+    assert notebook == pages.notebook(text)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert [cell["id"] for cell in notebook.cells] == [
+        f"cell-{place}" for place in range(len(notebook.cells))
+    ]
 
 
-@pytest.mark.slow
-def test_the_first_notebook_is_as_the_others(tmp_path):
-    test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
-        SCRIPTS[0], tmp_path
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("script", SCRIPTS[1:], ids=lambda script: script.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=pytest.mark.long if n else pytest.mark.slow)
+        for n, script in enumerate(SCRIPTS)
+    ],
+    ids=lambda script: script.stem,
+)
 def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
     script, tmp_path
 ):
@@ -187,9 +238,3 @@ def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_
         " in a clone\n"
     )
     assert not list(tmp_path.iterdir())
-
-
-def test_one_form_at_a_time(capsys, tmp_path):
-    with pytest.raises(SystemExit):
-        main(["lectures", "1", "--copy", str(tmp_path), "--slides", str(tmp_path)])
-    assert "not allowed with argument" in capsys.readouterr().err

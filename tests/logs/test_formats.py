@@ -364,6 +364,25 @@ def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packe
     assert all(len(texts) == len(found) for texts in found.tags.values())
 
 
+def test_names_and_units_of_the_authors_of_the_waiting_policies(file):
+    log = read_log(
+        file(
+            "time,wallclock_runtime_sec,wallclock_limit_sec,num_cores,total_MB_req,"
+            "userid\n5,60,90,3,2048,ann\n6,0,-1,-1,-1,-1\n7,2,1,1,0,bob\n"
+        )
+    )
+    columns = {
+        "submit_s": [5, 6, 7],
+        "service_s": [60, 0, 2],
+        "limit_s": [90, np.nan, 1],
+        "cores": [3, np.nan, 1],
+        "memory_gb": [2, np.nan, 0],
+    }
+    for name, values in columns.items():
+        np.testing.assert_array_equal(log[name], values)
+    assert log.tags["user"] == ("ann", "-1", "bob")
+
+
 @pytest.mark.parametrize("name", MADE_UP)
 def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
     path, text, *_ = MADE_UP[name]

@@ -30,7 +30,7 @@ def widths(study, figure="wait_min"):
 
 
 @pytest.mark.parametrize(
-    "precision", [np.float64(0.1), pytest.param(0.05, marks=pytest.mark.slow)]
+    "precision", [np.float64(0.15), pytest.param(0.05, marks=pytest.mark.slow)]
 )
 def test_a_precision_adds_seeds_until_every_policy_has_it(precision):
     short = cg.compare(busy, ["fifo", "spt"], range(5, 8))
@@ -40,7 +40,8 @@ def test_a_precision_adds_seeds_until_every_policy_has_it(precision):
     half = cg.compare(busy, ["fifo", "spt"], study.seeds[: len(study.seeds) // 2])
     assert max(widths(half)) > precision  # it does not add many more than it needs
     assert same([row for row in study.rows if row["seed"] < 8], short.rows)
-    assert same(study.rows, cg.compare(busy, ["fifo", "spt"], study.seeds).rows)
+    again = cg.compare(busy, ["spt"], study.seeds)
+    assert same([row for row in study.rows if row["policy"] == "spt"], again.rows)
 
 
 def test_a_precision_that_is_there_adds_nothing():
@@ -51,7 +52,7 @@ def test_a_precision_that_is_there_adds_nothing():
     ):
         study = cg.compare(scenario, ["fifo"], [9, 2, 4, 5], precision=precision)
         assert study.seeds == [9, 2, 4, 5]
-    study = cg.compare(busy, ["fifo"], [9, 2, 4], precision=0.1)
+    study = cg.compare(busy, ["fifo"], [9, 2, 4], precision=0.15)
     # those that are added follow the greatest
     assert study.seeds == [9, 2, 4, *range(10, 7 + len(study.seeds))]
 
@@ -67,9 +68,9 @@ def test_a_precision_that_is_there_adds_nothing():
     ],
 )
 def test_a_precision_is_reached_without_the_runs_that_fail(policies, failed):
-    study = cg.compare(busy, policies, range(3), precision=0.1)
+    study = cg.compare(busy, policies, range(3), precision=0.15)
     reached = [width for width in widths(study) if width == width]
-    assert max(reached) <= 0.1
+    assert max(reached) <= 0.15
     assert len(study.failures) == failed or len(study.failures) == len(study.seeds) > 3
 
 
@@ -469,14 +470,12 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
     study = cg.sweep(
         cg.day,
         {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]},
-        ["fifo", "rh", "rh:gate=0.5"],
-        range(3),
+        ["rh", "rh:gate=0.5"],
+        range(2),
     )
     for point, found in study:
         text = f"rh:reserve={point['rh:reserve']},gate={point['rh:gate']}"
-        alone = cg.compare(
-            cg.day("surge", jobs=60), ["fifo", text, "rh:gate=0.5"], range(3)
-        )
+        alone = cg.compare(cg.day("surge", jobs=60), [text, "rh:gate=0.5"], range(2))
         assert same(
             found.rows,
             [

@@ -545,6 +545,14 @@ def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(
     assert not (tmp_path / "own.toml").exists()
 
 
+def test_a_number_of_numpy_is_the_python_number_unless_it_has_more_digits():
+    of = Identity().of
+    for number, plain in ((np.float64(0.5), 0.5), (np.int8(3), 3), (np.bool_(1), True)):
+        assert (of(number), type(of(number))) == (plain, type(plain))
+    one = np.longdouble(1)
+    assert of(one) == of(np.longdouble(1)) != of(np.nextafter(one, np.longdouble(2)))
+
+
 class Colour(Enum):
     RED = 1
 

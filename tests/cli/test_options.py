@@ -1,0 +1,183 @@
+"""What options mean: policies, work that is announced, processes; notes of bounds."""
+
+import json
+import logging
+import math
+from argparse import Namespace
+from types import SimpleNamespace
+
+import pytest
+from support import output
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.statistics import mean
+from cgrsp_simpy.cli import VERBS, command_of, decisions, plan
+from cgrsp_simpy.cli.options import check_work, policies_given, policies_of
+from cgrsp_simpy.decide.bounds import Bound
+
+
+def test_the_verbs_with_processes_and_those_with_engines():
+    commands = {verb: command_of(verb) for verb in VERBS}
+    engines = {verb for verb, command in commands.items() if command.engines}
+    assert engines == {"compare", "sweep", "papers", "forecast"}
+    parallel = {verb for verb, command in commands.items() if command.parallel}
+    assert parallel == engines - {"forecast"} | {"bound", "advise"}
+
+
+@pytest.mark.parametrize(
+    ("text", "policies"),
+    [
+        ("a", ["a"]),
+        (" a , b", ["a", "b"]),
+        ("a,b:x=1,y=2,z=3,c", ["a", "b:x=1,y=2,z=3", "c"]),
+        ("a:x=1,b:x=2", ["a:x=1", "b:x=2"]),
+        ("x=1,a", ["x=1", "a"]),
+    ],
+)
+def test_parameters_belong_to_the_policy_before_them(text, policies):
+    assert policies_of(text) == policies
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (decisions._load, "1.3", 1.3),
+        (decisions._load, "+30%", 1.3),
+        (decisions._load, "-25%", 0.75),
+        (plan._share, "0.2", 0.2),
+        (plan._share, "20%", 0.2),
+    ],
+)
+def test_shares_and_changes_in_per_cent(parse, text, value):
+    assert parse(text) == pytest.approx(value, rel=1e-12)
+
+
+def test_policies_left_out_by_default_are_reported(caplog):
+    subject = SimpleNamespace(
+        default_policies=lambda: ["a", "b"], left_out=lambda: {"c": "needs a column"}
+    )
+    assert policies_given(Namespace(policies=("c",)), subject) == ["c"]
+    assert caplog.messages == []
+    assert policies_given(Namespace(policies=None), subject) == ["a", "b"]
+    assert caplog.messages == ["c is left out: needs a column"]
+
+
+REFUSED = "; add --yes to start anyway"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "options", "message"),
+    [
+        (600, {}, ""),
+        (601, {}, "601 jobs will be run, which takes about a minute"),
+        (899, {}, "899 jobs will be run, which takes about a minute"),
+        (901, {}, "901 jobs will be run, which takes about 2 minutes"),
+        (901, {"workers": 2}, ""),
+        (3600, {"workers": 2}, "3,600 jobs will be run, which takes about 3 minutes"),
+        (36_000, {}, "36,000 jobs will be run, which takes about 60 minutes"),
+        (36_010, {}, "36,010 jobs will be run, which takes about 60 minutes" + REFUSED),
+        (
+            60_000,
+            {"workers": 4},
+            "60,000 jobs will be run, which takes about 25 minutes" + REFUSED,
+        ),
+        (
+            54_000,
+            {"yes": True},
+            "54,000 jobs will be run, which takes about 90 minutes",
+        ),
+        (54_010, {"yes": True}, "54,010 jobs will be run, which takes about 1.5 hours"),
+        (700, {"kept": 100_000}, "700 jobs will be run, which takes about a minute"),
+        (
+            700,
+            {"kept": 150_000},
+            "700 jobs will be run, which takes about a minute, 0.1 GB",
+        ),
+        (1, {"kept": 8_000_000}, ""),
+        (
+            1,
+            {"kept": 8_000_001},
+            "1 jobs will be run, which takes about a minute, 8.0 GB" + REFUSED,
+        ),
+    ],
+)
+def test_work_of_a_minute_is_announced_and_of_an_hour_refused(
+    jobs, options, message, caplog
+):
+    args = Namespace(
+        workers=options.pop("workers", None), yes=options.pop("yes", False)
+    )
+    with caplog.at_level(logging.INFO, logger="cgrsp_simpy"):
+        try:
+            check_work(args, jobs, per_s=10.0, done="run", **options)
+            text = "".join(caplog.messages)
+        except cg.InputError as error:
+            text = str(error)
+    assert text == message
+
+
+@pytest.mark.parametrize(
+    ("bounds", "known", "notes"),
+    [
+        ([(1.0, None), (1.0, None)], {}, ["all draws of each job, in steps of 90 s"]),
+        ([(None, None)] * 2, {}, ["all draws of each job, in steps of 90 s"]),
+        (
+            [(None, 0.0), (3.0, 3.5), (3.0, None)],
+            {"persists": True, "retry_s": 0.0},
+            [
+                "no bound known for 1 seed, which count as 0",
+                "that is the mean of these 3 seeds; they are too few",
+                "of policies that know how the stock will go",
+                "provisioning is left out, as instances may be warm or refused",
+                "prices in bins of 1.5 min: 0.25 below the program in groups",
+            ],
+        ),
+        (
+            [(1.0, None), (1.0, None)],
+            {"warm_s": 1.0},
+            ["provisioning is left out", "all draws of each job"],
+        ),
+    ],
+)
+def test_notes_of_bounds(bounds, known, notes):
+    scenario = SimpleNamespace(
+        market=SimpleNamespace(persists=known.get("persists", False)),
+        terms=SimpleNamespace(
+            warm_s=known.get("warm_s", 0.0), retry_s=known.get("retry_s")
+        ),
+    )
+    bounds = [Bound(value, program, 90.0) for value, program in bounds]
+    programs = [bound for bound in bounds if bound.program is not None]
+    value = mean([bound.value or 0.0 for bound in bounds])
+    texts = decisions._notes(scenario, bounds, programs, value)
+    assert len(texts) == len(notes)
+    for text, note in zip(texts, notes):
+        assert text.startswith(note)
+
+
+def test_the_frontier_by_command(capsys, monkeypatch):
+    limits = SimpleNamespace(
+        scenario=cg.day("quiet", jobs=3),
+        seeds=range(2),
+        bin_s=90.0,
+        corners={"bound": [(1.25, 8.0)], "high": [(1.5, 9.0)]},
+        means={50.0: mean([3.0, 4.0]), math.inf: mean([1.0, 2.0])},
+        miss_pct=lambda wait_min: 10.0 - wait_min,
+    )
+    values = {"wait_min": (2.0, 4.0), "miss_pct": (5.0, 5.0)}
+    means = {("fifo", name, n): values[name][n] for name in values for n in (0, 1)}
+    monkeypatch.setattr(decisions, "frontier", lambda *_, **__: limits)
+    monkeypatch.setattr(decisions, "expected", lambda *_: means)
+    line = "bound quiet jobs=3 --frontier --policies fifo --seeds 2 --bin 1.5".split()
+    first, _, *lines = output(capsys, *line).splitlines()
+    assert first.endswith("these corners; 2 seeds, prices in bins of 1.5 min")
+    rows = [row.split() for row in lines if row[:1].isdigit() or row[:4] == "fifo"]
+    fifo = ["fifo", "3.00", "±", "12.71", "5.00", "±", "0.00", "7.00"]
+    assert rows == [["1.25", "8.00"], fifo]
+    content = json.loads(output(capsys, *line, "--format", "json"))
+    assert content["bin_min"] == 1.5
+    assert [(row["price_min_a_pct"], row["mean"]) for row in content["least"]] == [
+        (50.0, 3.5),
+        ("inf", 1.5),
+    ]
+    assert [row["kind"] for row in content["figures"]] == ["bound", "high", "policy"]

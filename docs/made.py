@@ -54,6 +54,9 @@ SINGLE = {
 # Scripts that take minutes.
 MINUTES = ("adaptive_threshold", "savings_by_the_hour", "tiles", "train_agent")
 
+# Scripts that generate a market unless files are given as arguments.
+GENERATED = ("how_many_zones", "spot_deadline")
+
 # At the head of a page of pictures: their captions would hide the pages that explain.
 UNSEARCHED = "---\nnosearch: true\n---\n\n"
 
@@ -158,9 +161,8 @@ def _scenarios() -> Iterator[tuple[str, str]]:
     intro = (
         "# Scenarios\n\n"
         "Scripts that each ask one question. Their code ran when this site was built;"
-        " those that take minutes, or read a log which does not come with the"
-        " project, show what they printed when they were written, which a test"
-        " repeats where the log is."
+        " those that take minutes, or take files as arguments, show what they"
+        " printed when they were written, which a test repeats where the files are."
     )
     yield "scenarios/index.md", f"{intro}\n\n{_contents(scripts)}\n"
 
@@ -199,6 +201,8 @@ def _page(script: Path) -> str:
 
 def _unrun(script: Path) -> str:
     """Why a script does not run as the site is built, if it does not."""
+    if script.stem in GENERATED:
+        return "takes files as arguments; without them, it generates a market"
     if "sys.argv" in script.read_text(encoding="utf-8"):
         return "reads a log that does not come with the project"
     return "takes minutes" if script.stem in MINUTES else ""

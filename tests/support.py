@@ -406,6 +406,7 @@ def code_tests(right, wrong):
         found = verdict(number, code, seed, monkeypatch)
         assert not found
         assert hint in found.message or seed
+        assert "\n" not in found.message
 
     return accepted, refused
 

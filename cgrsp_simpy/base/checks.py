@@ -16,6 +16,7 @@ import numpy.typing as npt
 BILLION = 10**9
 MOST_WHOLE = 1e15  # of a column: up to here floats are exact
 MOST_SHOWN = 400  # characters of a value in a message
+MOST_DIGITS = 40  # of a whole number in a message
 
 
 class InputError(ValueError):
@@ -34,25 +35,23 @@ def require(ok: bool, name: str, value: object, allowed: str) -> None:
 
 def shown(value: object) -> str:
     """Return a string representation of a value, shortened if long."""
+    if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
+        return f"a whole number of more than {MOST_DIGITS} digits"
     try:
         text = " ".join(map(str.strip, repr(value).splitlines()))  # of arrays
     except Exception:
-        # Python writes no whole number of more than 4,300 digits, and no list that is
-        # nested deeply; the __repr__ of a user's class may fail
-        text = (
-            "a number with thousands of digits"
-            if isinstance(value, int)
-            else f"a {type(value).__name__}"
-        )
+        # Python writes no list that is nested deeply; the __repr__ of a user's class
+        # may fail
+        text = f"a {type(value).__name__}"
     return (
         text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
     )
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class and the message of an error that user code raised."""
+    """Return the class and the message, in one line, of an error of user code."""
     try:
-        return f"{type(error).__name__}: {error}"
+        return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:  # in the error's own __str__
         return type(error).__name__
 

@@ -154,14 +154,24 @@ def _run(args: argparse.Namespace) -> Answer:
 def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> Answer:
     subject, name = subject_of(worded.scenario), worded.scenario.name
     summaries = {name: run.summary() for name, run in runs.items()}
-    tables, more = subject.details(next(iter(runs.values())))
+    tables, details = list[Table](), dict[str, Any]()
+    for policy, run in runs.items():
+        added, details[policy] = subject.details(run)
+        tables += [
+            each._replace(title=f"{each.title}, {policy}") if len(runs) > 1 else each
+            for each in added
+        ]
+    if len(runs) > 1:
+        details = {"details": details} if any(details.values()) else {}
+    else:
+        [details] = details.values()
     content = document(
         name,
         [{"alternative": policy, **row} for policy, row in summaries.items()],
         parameters=worded.parameters,
         alternatives=[*runs],
         seeds=[args.seed],
-        **more,
+        **details,
     )
     cells = [
         [figure, *(figure_text(row.get(figure)) for row in summaries.values())]

@@ -139,15 +139,24 @@ def _lectures(args: argparse.Namespace) -> Answer:
     if not option:
         return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
     files, folder = _files(option, name, scripts[name], answers), Path(target)
+    kept = set[str]()
     for file, content in files.items():
-        path = folder / file  # it may be left of an interrupted copy
-        same = option == "--copy" and path.is_file() and path.read_bytes() == content()
-        require(same or not path.exists(), option, target, f"a folder without {file}")
+        path = folder / file
+        if option == "--copy" and path.is_file():
+            if path.read_bytes() != content():  # a student's changes
+                kept.add(file)
+        else:
+            require(not path.exists(), option, target, f"a folder without {file}")
     if option == "--slides":
         log.info("running lecture %s, which takes up to a minute", name)
-    for file, content in files.items():
-        write_whole(folder / file, content())
-    return Answer("\n".join(str(folder / file) for file in files))
+    for file in files.keys() - kept:
+        write_whole(folder / file, files[file]())
+    return Answer(
+        "\n".join(
+            f"{folder / file}{' (changed since it was copied: kept)' * (file in kept)}"
+            for file in files
+        )
+    )
 
 
 def _files(

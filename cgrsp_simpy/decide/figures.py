@@ -26,6 +26,7 @@ from cgrsp_simpy.plots.parts import (
     hollow,
     intervals,
     legend_above,
+    three_digits,
     whole_numbers,
 )
 from cgrsp_simpy.plots.style import (
@@ -52,6 +53,9 @@ UNDER: dict[str, Any] = {  # of a text under its point
     **{"textcoords": "offset points", "ha": "center", "va": "center"},
     "fontsize": "small",
 }
+BESIDE: dict[str, Any] = {  # of a text to the right of its point
+    **{"textcoords": "offset points", "va": "center", "fontsize": "small"},
+}
 
 
 def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
@@ -62,7 +66,11 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         values = np.array([row[name] for row in rows])
         ax.barh(places, values, 0.7, left, color=colour, edgecolor="0.4", linewidth=0.4)
         left += values
-    intervals(ax, left, places, x_half=[row["total_usd_half"] for row in rows])
+    halves = [row["total_usd_half"] for row in rows]
+    intervals(ax, left, places, x_half=halves)
+    ends = np.fmax(left, left + halves)
+    for place, end, total in zip(places, ends, left):
+        ax.annotate(three_digits(total), (end, place), (4, 0), **BESIDE)
     names = [
         f"{row['policy']}, {row['types']}\n{row['hours']}"
         if row["hours"]
@@ -70,7 +78,8 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
         for row in rows
     ]
     ax.set_yticks(places, names)
-    ax.set(xlabel="cost per day (USD)", ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+    ax.set(xlabel="cost per day (USD)", ylim=(len(rows) - 0.5, -0.5))
+    ax.set_xlim(0, 1.1 * ends.max())
     handles = [
         Patch(facecolor=colour, edgecolor="0.4", label=PARTS[name])
         for name, colour in COLOURS.items()
@@ -218,7 +227,7 @@ def policies_and_frontier(
     handles.append(Line2D([], [], label="lower bound", **LINE))
     if "low" in paths:
         handles.append(Patch(label="its 95 % interval", **INTERVAL))
-    handles.append(Patch(label="no policy", **NONE_HERE))
+    handles.append(Patch(label="below the bound", **NONE_HERE))
     legend_above(ax, handles, title)
     return ax
 

@@ -145,13 +145,23 @@ def code(
                 with _limited(given):
                     off = fault(given, *case.values())
             except (Exception, SystemExit) as error:
-                off = error_text(error)
+                off = _described(error)
             if off:
                 values = [f"{name} {_told(value)}" for name, value in case.items()]
                 return f"{off} (with {', '.join(values)})" if values else off
         return ""
 
     return judge
+
+
+def _described(error: BaseException) -> str:
+    """Return the text of an answer's error, in one line."""
+    text, context = error_text(error), error.__context__
+    # SimPy's message quotes the source file, which a cell of a notebook does not have
+    no_source = isinstance(error, OSError) and isinstance(context, AttributeError)
+    if no_source or "Invalid yield value" in text:
+        return "a process yields events, such as `yield env.timeout(5)`, not `yield 5`"
+    return text
 
 
 @contextmanager

@@ -105,7 +105,7 @@ class Service:
         return (self.tensor_parallel * self.memory_gb - self.weights_gb) * MB_PER_GB
 
     def __str__(self) -> str:
-        return f"{self.gpus} {self.gpu}, {self.tensor_parallel} a replica"
+        return f"{self.gpus} {self.gpu}, {self.tensor_parallel} per replica"
 
 
 StepTime = Callable[[int, int, int, int], float]

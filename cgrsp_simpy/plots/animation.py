@@ -149,22 +149,29 @@ def animate(
     resources are boxes; up to 100 show their job or number of jobs, up to 20 names.
 
     runs: runs of any model, with records. captions: start time in seconds -> text in
-    the .html file. Raises InputError for a run without jobs, more than two runs, or two
-    with different jobs.
+    the .html file. Raises InputError for a run without jobs, more than two runs, two
+    with different jobs, or a caption after the end.
     """
     shown = runs_of(runs)
     require(len(shown) <= 2, "runs", len(shown), "one or two")
+    timelines = [timeline_of(run) for run in shown]
     jobs = []
-    for run in shown:
-        visits = timeline_of(run).visits
+    for timeline in timelines:
+        visits = timeline.visits
         require(
             len(visits) > 0, "jobs with records in the run", len(visits), "at least one"
         )
         due_s = np.nan_to_num(visits["due_s"], nan=-1.0).tolist()
-        jobs.append(
-            (getattr(run, "seed", 0), sorted(zip(visits["job"].tolist(), due_s)))
-        )
-    require(jobs[0] == jobs[-1], "runs", shown, "runs of the same jobs and seed")
+        jobs.append(dict(zip(visits["job"].tolist(), due_s)))
+    # under one policy, a run of a scenario may go on to later jobs
+    one = len({id(getattr(run, "scenario", run)) for run in shown}) == 1
+    fewer, more = sorted([jobs[0], jobs[-1]], key=len)
+    same = fewer.items() <= more.items() if one else fewer == more
+    same &= len({getattr(run, "seed", 0) for run in shown}) == 1
+    require(same, "runs", shown, "runs of the same jobs and seed")
+    end_s = max(timeline.end_s for timeline in timelines)
+    last_s = max(captions, default=0.0)
+    require(last_s <= end_s, "time of a caption", last_s, f"at most {end_s:g}, the end")
     return RunAnimation(shown, frames, fps, captions)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.base.metric import summed
+from cgrsp_simpy.base.policy import Wake
 from cgrsp_simpy.base.timeline import Bands, Choice, Reasons, Timeline
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import NO_COLUMNS, Report, columns_of, rows_of
@@ -29,6 +30,7 @@ from cgrsp_simpy.rental.policies.rules import (
     sentence,
 )
 from cgrsp_simpy.rental.policies.triage import Triage
+from cgrsp_simpy.rental.policies.watch import Watch, urgent_first
 from cgrsp_simpy.rental.record import (
     GAPS,
     KINDS,
@@ -195,11 +197,15 @@ ROUNDING = 1e-9  # of chances
 
 def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
     """Repeat a run and return its rules' reasons; None if they cannot be described."""
-    if not is_traceable(rule):
+    if type(rule) in RULES:
+        traced: Any = Dispatches(rule)
+    elif is_traceable(rule):
+        traced = TracingPolicy(rule)
+    else:
         return None
-    run = scenario.subject(scenario).simulation(TracingPolicy(rule), seed)
+    run = scenario.subject(scenario).simulation(traced, seed)
     run.finish()
-    return cast(TracingPolicy, run.policy).reasons
+    return cast(TracingPolicy | Dispatches, run.policy).reasons
 
 
 def is_traceable(rule: Any) -> bool:
@@ -213,7 +219,7 @@ def is_traceable(rule: Any) -> bool:
 def explained(policy: Any, view: View) -> tuple[Any, dict[int, str]]:
     """Return a policy's decision and the reasons by job, empty for your own policy."""
     reasons: dict[int, str] = {}
-    if type(policy) is Triage:
+    if type(policy) in RULES:
         return policy.explained(view, reasons), reasons
     if not is_traceable(policy):
         return policy(view), reasons
@@ -257,6 +263,27 @@ class TracingPolicy(ListPolicy):
             )
         self._offers[job.id] = texts
         return best
+
+
+RULES = {  # order and place, in words
+    Triage: ("Greatest cost of waiting per second of a slot", "Least cost"),
+    Watch: (sentence(urgent_first), "Earliest expected end"),
+}
+
+
+class Dispatches:
+    """A triage or watch with unchanged decisions that records why it dispatched."""
+
+    def __init__(self, policy: Triage | Watch) -> None:
+        self.name, self._policy = policy.name, policy
+        self.reasons = Reasons(*RULES[type(policy)], [])
+
+    def __call__(self, view: View) -> list[Assignment | Wake]:
+        texts: dict[int, str] = {}
+        answer = self._policy.explained(view, texts)
+        if texts:
+            self.reasons.choices.append(Choice(view.now_s, [*texts.items()], {}, 0))
+        return answer
 
 
 def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:

@@ -433,4 +433,4 @@ def _or_error(made: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return " ".join(error_text(error).split())
+        return error_text(error)

@@ -192,8 +192,8 @@ def draw():
         left.set(xlabel="time (h)", ylabel="customers in the bank", xlim=(0, 8))
         for curve in means_min:
             right.plot(curve, color="0.6", lw=1.5)
-        right.axhline(formula_min, color="#C04A00")
-        right.text(5000, formula_min + 0.4, "formula", color="#C04A00", ha="right")
+        right.axhline(formula_min, color="#C04A00", label="formula")
+        right.legend(frameon=False, loc="upper right")
         right.set(
             xlabel="customers", ylabel="mean wait so far (min)", xlim=(0, 5000), ylim=0
         )

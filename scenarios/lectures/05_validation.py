@@ -187,7 +187,8 @@ def draw_figure():
         ax.step(times[by_time] / 60, length, where="post", color="#0B4F9C", lw=1.6)
         ax.set(xlim=(0, 12), ylim=(0, 12), yticks=(0, 5, 10), xticks=range(0, 13, 3))
         ax.label_outer()
-    ax.set_xlabel("hours; jobs that wait")
+    ax.set_xlabel("time (h)")
+    ax.set_ylabel("waiting jobs", y=2.3)  # at the height of the four
     ax = figure.add_subplot(grid[:, 1])
     for place, name in enumerate(MODELS):
         interval = first[name, WAIT]

@@ -72,7 +72,7 @@ counts = np.bincount(clock_h.astype(int) % 24, minlength=24)
 seen = np.where(counts > 0, counts / np.where(per_h > 0, per_h, 1), days)  # hours
 low = np.nan_to_num(chi2.ppf(0.025, 2 * counts)) / 2 / seen
 high = chi2.ppf(0.975, 2 * counts + 2) / 2 / seen
-print(" hour  jobs an hour   95 % interval")
+print(" hour  jobs per hour   95 % interval")
 for hour in range(0, 24, 3):
     print(f"{hour:5} {per_h[hour]:13.1f}   {low[hour]:5.1f} to {high[hour]:5.1f}")
 # the sample was drawn so: 300 jobs per day, hour by hour in these proportions
@@ -101,7 +101,7 @@ with cg.plots.styled("lecture"):
             color="#C04A00",
             label="true",
         )
-    left.set(xlabel="hour of day", ylabel="jobs an hour", xticks=range(0, 24, 4))
+    left.set(xlabel="hour of day", ylabel="jobs per hour", xticks=range(0, 24, 4))
     left.legend(frameon=False)
     right.hist(
         service_s,

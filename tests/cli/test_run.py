@@ -55,6 +55,16 @@ def test_a_module_adds_its_own_table(scenario, title, key, capsys):
     assert json.loads(output(capsys, *line.split(), "--format", "json"))[key]
 
 
+def test_two_policies_have_a_table_each(capsys):
+    """One run may go on to more jobs than the other, until the first jobs have left."""
+    line = "run cluster jobs=20 load=0.9 --policy fifo,sjf --show a.html"
+    printed = output(capsys, *line.split())
+    assert all(f"waits by class, {policy}" in printed for policy in ("fifo", "sjf"))
+    content = json.loads(output(capsys, *line.split(), "--format", "json"))
+    assert [*content["details"]] == ["fifo", "sjf"]
+    assert content["details"]["sjf"]["classes"]
+
+
 def test_a_function_runs_without_policies(folder, capsys):
     (folder / "own.py").write_text(
         "import cgrsp_simpy as cg\n\n@cg.model\ndef walk(env, draw, steps=3):\n"

@@ -200,6 +200,11 @@ def test_only_runs_of_the_same_jobs_are_set_side_by_side():
         ):
             cg.plots.animate([run, *others])
     check_refused(lambda: cg.plots.animate([run] * 3), ["runs(=3) must be one or two"])
+    late = {0: "the first job", 1e9: "the end"}
+    check_refused(
+        lambda: cg.plots.animate(run, captions=late),
+        ["time of a caption(=1000000000.0) must be at most "],
+    )
 
 
 def test_a_page_needs_nothing_else_and_is_the_same_each_time(tmp_path):

@@ -278,6 +278,7 @@ WRONG = [
         *("timeout(gap)", "timeout(0)"),
         *("(env.now)", "(now)"),
     ),
+    ("1.3", "a process yields events", "yield env.timeout(gap)", "yield 5"),
     ("1.3", "not only the last", "        times", "    times"),
     ("1.3", "nothing is appended", "times.append(env.now)", "pass"),
     (

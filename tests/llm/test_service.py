@@ -28,7 +28,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert (service.replicas, service.kv_tokens) == (4, 36_621)
     assert 32 * 640 < service.kv_tokens < 64 * 640
     assert Service(16, 8).replicas == 2
-    assert str(Service(16, 8)) == "16 h100-80gb, 8 a replica"
+    assert str(Service(16, 8)) == "16 h100-80gb, 8 per replica"
 
 
 test_bad_input_is_refused = refusals(

@@ -58,11 +58,21 @@ def test_reasons_are_those_of_declared_rules_alone():
     day = cg.day("quiet", jobs=20)
     youngest = cg.ListPolicy(lambda view: view.queue[::-1], first_idle, "youngest")
     mine = cg.ListPolicy(by_deadline, first_idle, "mine", lambda view: 1)
-    for policy in ("random", "triage", youngest, mine):
+    for policy in ("random", youngest, mine):
         assert subject_of(day).report.reasons(cg.simulate(day, policy)) is None
     withheld = subject_of(day).report.reasons(cg.simulate(day, "rh:reserve=2,gate=9"))
     assert {choice.kept for choice in withheld.choices} == {2}
     assert withheld.place.startswith("Least w_qos")
+
+
+@pytest.mark.parametrize("policy", ["triage", "watch"])
+def test_a_policy_that_holds_slots_gives_the_reasons_for_its_dispatches(policy):
+    run = cg.simulate(cg.day("quiet", jobs=20, persistence_s=600), policy)
+    reasons, jobs = run.report.reasons(run), run.jobs
+    pairs = [(job, each.time_s) for each in reasons.choices for job, _ in each.ranked]
+    assert sorted(pairs) == sorted(zip(jobs["job"], jobs["dispatch_s"]))
+    text = reasons.choices[0].ranked[0][1]
+    assert text.startswith({"triage": "waiting costs", "watch": "ends first"}[policy])
 
 
 def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():

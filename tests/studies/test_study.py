@@ -113,7 +113,7 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
         (
             lambda: cg.compare(SCENARIOS["llm"](), ["wsrpt"], [0]),
             (
-                "<Comparison of 20 drawn requests, 8 h100-80gb, 2 a replica: policy"
+                "<Comparison of 20 drawn requests, 8 h100-80gb, 2 per replica: policy"
                 " wsrpt, 1 seed>"
             ),
         ),

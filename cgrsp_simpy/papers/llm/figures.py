@@ -124,7 +124,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 color=colour,
                 marker=marker,
                 markersize=4,
-                label=f"{model}, {degree} GPU{'s' * (degree > 1)} a replica",
+                label=f"{model}, {degree} GPU{'s' * (degree > 1)} per replica",
             )
         )
     response.set(yscale="log", ylabel="from arrival to completion (s)")

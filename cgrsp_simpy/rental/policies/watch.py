@@ -51,7 +51,13 @@ class Watch:
         self._order = urgent_first.with_parameters(urgent_s=self.urgent_s)
 
     def __call__(self, view: View) -> list[Assignment | Wake]:
-        """Return the assignments, and a Wake if slots are held."""
+        return self.explained(view, {})
+
+    def explained(self, view: View, reasons: dict[int, str]) -> list[Assignment | Wake]:
+        """Return the assignments, and a Wake if slots are held.
+
+        The reason of each assignment is added to `reasons`.
+        """
         answer: list[Assignment | Wake] = []
         offers = view.offers()
         delay_s = {slot.gpu.name: expected_s(view, slot) for slot in offers}
@@ -66,6 +72,8 @@ class Watch:
             if len(slots) < job.gpus:
                 break
             answer.append(assign(job, slots))
+            soon_s = delay_s[slots[0].gpu.name] + view.mean_s(job, slots[0])
+            reasons[job.id] = f"ends first on {slots[0].gpu.name}, in {soon_s:.0f} s"
         if view.waiting > len(answer) and inf in delay_s.values():
             look_s = next_look_s(view.known.market, view.now_s)
             answer.append(Wake(view.now_s + max(self.look_s, look_s)))

@@ -184,12 +184,14 @@ def erlang_a(
     numbers, load = _rates(arrival_rate, service_rate, servers)
     blocking, rho = erlang_b(numbers, load), np.asarray(load / numbers)
     capacity = np.asarray(numbers * service_rate, dtype=np.float64)
+    served, offered = capacity * patience_s, arrival_rate * patience_s
     # infinite if far overloaded: all but the excess is served
-    growth = scipy.special.hyp1f1(
-        1, capacity * patience_s + 1, arrival_rate * patience_s
-    )
+    growth = scipy.special.hyp1f1(1, served + 1, offered)
     wait = blocking / (blocking + (1 - blocking) / growth)
-    left = wait * (1 - 1 / rho + 1 / (rho * growth))
+    # equal to the formula above, which loses all digits at a small load
+    slope = scipy.special.hyp1f1(2, served + 2, np.minimum(offered, served))
+    underloaded = slope / (served + 1) / growth
+    left = wait * np.where(rho < 1, underloaded, 1 - 1 / rho + 1 / (rho * growth))
     return Patience(wait, left * patience_s, rho * (1 - left), left)
 
 

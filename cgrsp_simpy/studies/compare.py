@@ -50,6 +50,10 @@ from cgrsp_simpy.studies.study import (
 from cgrsp_simpy.studies.subject import subject_of
 
 MOST_SEEDS = 10_000  # limit of the search for a precision
+# values before its end: a few may be close together by chance
+LEAST_VALUES = 10
+# if all are equal: then, with 95 % confidence, at most 10 % of all runs differ
+LEAST_EQUAL_VALUES = 30
 
 
 def compare(
@@ -84,7 +88,7 @@ def compare(
     precision : float or mapping, optional
         Relative half width, > 0 and at most 1, for the model's main figure (the wait),
         or a mapping by figure ({"miss_pct": 0.1}): seeds are added until every policy's
-        95 % interval is that narrow.
+        95 % interval is that narrow, to at least 10, or 30 if all values are equal.
     engine : str
         "simpy"; "compiled", with identical results, for policies composed of rules on
         rented slots (needs the extra "fast"); "auto": compiled if possible and faster.
@@ -174,6 +178,7 @@ def _precision(
 def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     """Estimate how many more seeds the precision needs; 0 if it is reached."""
     have, need = len(study.seeds), 0
+    is_random = subject_of(study.scenario).is_random_under(list(study.named.values()))
     for figure, width in wanted.items():
         for policy in study.policies:
             values = study.values(policy, figure)
@@ -184,12 +189,15 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
                     f"precision of {figure} cannot be reached: no run of {policy}"
                     " has a value for it"
                 )
-            # one value: other runs failed, or lack the figure
-            if estimate.n == 1:
-                need = max(need, 2 * have)
-            elif math.isfinite(
-                estimate.mean
-            ) and not estimate.half_width <= width * abs(estimate.mean):
+            if estimate.n == 0 or math.isinf(estimate.mean):
+                continue
+            # fewer values than seeds: other runs failed, or lack the figure
+            least = 2
+            if is_random:
+                least = LEAST_VALUES if estimate.sd else LEAST_EQUAL_VALUES
+            if estimate.n < least:
+                need = max(need, have + least - estimate.n)
+            elif not estimate.half_width <= width * abs(estimate.mean):
                 need = max(
                     need, have + 1, min(replications_needed(values, width), 4 * have)
                 )

@@ -8,6 +8,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
 import math
 import sys
@@ -216,14 +217,7 @@ class Identity:
 
     def _of_function(self, function: FunctionType) -> list[Any]:
         code, around = function.__code__, function.__globals__
-        names, attributes, imports = _used(code)
-        modules = [
-            module
-            for module in (
-                _imported(name, level, around) for name, level in sorted(imports)
-            )
-            if module
-        ]
+        names, attributes, _ = _used(code)
         return [
             self._compiled(code),
             self.of(
@@ -239,7 +233,7 @@ class Identity:
                 for name in sorted(names)
                 if name in around
             },
-            [self._taken(module, attributes, ()) for module in modules],
+            [self._taken(module, attributes, ()) for module in imported_by(function)],
         ]
 
     def _compiled(self, code: CodeType) -> list[Any]:
@@ -446,20 +440,30 @@ def _constant(value: Any) -> str:
     )
 
 
-def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]]]:
+def imported_by(function: FunctionType) -> list[ModuleType]:
+    """Return the user's modules that a function imports when it is called."""
+    around, imports = function.__globals__, _used(function.__code__)[2]
+    modules = (_imported(name, level, around) for name, level in sorted(imports))
+    return list(dict.fromkeys(itertools.chain.from_iterable(modules)))
+
+
+@functools.cache
+def _used(
+    code: CodeType,
+) -> tuple[frozenset[str], frozenset[str], frozenset[tuple[str, int]]]:
     """Return global names, attribute names, and imports with dot level of code."""
     steps = list(dis.get_instructions(code))
-    names = {str(step.argval) for step in steps if step.opname in GLOBAL}
-    attributes = {
+    names = frozenset(str(step.argval) for step in steps if step.opname in GLOBAL)
+    attributes = frozenset(
         str(step.argval)
         for step in steps
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
-    }
-    imports = {
+    )
+    imports = frozenset(
         (str(step.argval), steps[place - 2].argval)
         for place, step in enumerate(steps)
         if step.opname == "IMPORT_NAME"
-    }
+    )
     for inner in (
         constant for constant in code.co_consts if isinstance(constant, CodeType)
     ):
@@ -467,20 +471,22 @@ def _used(code: CodeType) -> tuple[set[str], frozenset[str], set[tuple[str, int]
         names = names | more[0]
         attributes = attributes | more[1]
         imports = imports | more[2]
-    return names, frozenset(attributes), imports
+    return names, attributes, imports
 
 
-def _imported(name: str, level: int, around: Mapping[str, Any]) -> ModuleType | None:
-    """Return the user module that a function imports, or None for a library."""
+def _imported(name: str, level: int, around: Mapping[str, Any]) -> list[ModuleType]:
+    """Return the user's packages and module of an import; none for a library."""
     try:
         if level:
             name = importlib.util.resolve_name(
                 "." * level + name, around.get("__package__")
             )
-        installed = name.partition(".")[0] == PACKAGE or _is_library(name)
-        return None if installed else importlib.import_module(name)
-    except ImportError:
-        return None
+        if name.partition(".")[0] == PACKAGE or _is_library(name):
+            return []
+        names = itertools.accumulate(name.split("."), "{}.{}".format)
+        return list(map(importlib.import_module, names))
+    except Exception:  # of an import, which the run repeats
+        return []
 
 
 def _without_caches(cls: type, state: Any) -> Any:

@@ -1,7 +1,8 @@
 """Copies of a user's code, one per run, so that runs do not influence one another.
 
-A user's function, class or module is copied with its defaults, closure and globals.
-Code of this package and of installed libraries is shared.
+A user's function, class or module is copied with its defaults, closure and globals, and
+the modules that its functions import. Code of this package and of installed libraries
+is shared.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import io
 import marshal
 import os
 import pickle
-from collections.abc import Callable, Mapping
-from contextlib import chdir
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import chdir, contextmanager
 from random import getstate, setstate
-from threading import current_thread, main_thread
+from threading import RLock, current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -29,7 +31,7 @@ from cgrsp_simpy.base.policy import Named, PolicyError, from_file, in_file
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.studies.identity import home
+from cgrsp_simpy.studies.identity import home, imported_by
 from cgrsp_simpy.studies.subject import subject_of
 
 # of `random` and `numpy.random`: all code of a process draws from them
@@ -39,6 +41,7 @@ GLOBAL_GENERATORS = (
 )
 NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}  # of a module
 CACHED = type(functools.cache(len))
+_IMPORTS = RLock()  # held while import statements return copies of modules
 ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, FunctionType}
 
 
@@ -55,15 +58,17 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     if compiles and not subject.not_compiled(subject.make_policy(policy)):
         # made of rules, which remember nothing
         return subject.run(policy, seed, **how)
-    scenario_copy, policy_copy = isolated(scenario, policy)
+    scenario_copy, policy_copy, modules = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return subject.run(policy, seed, **how)
     subject = subject_of(scenario_copy)
     if current_thread() is not main_thread():  # others may draw at the same time
-        return subject.run(policy_copy, seed, **how)
+        with importing(modules):
+            return subject.run(policy_copy, seed, **how)
     before = _generator_states()
     try:
-        with chdir(os.curdir):  # the study's paths are relative to its own folder
+        # the study's paths are relative to its own folder
+        with importing(modules), chdir(os.curdir):
             run = subject.run(policy_copy, seed, **how)
         after = _generator_states()
     finally:  # so that the next run is noticed, too, if each seeds the generator
@@ -80,10 +85,11 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     return run
 
 
-def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
+def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]]:
     """Return the scenario and the policy for one run, copied if they contain user code.
 
-    A policy in a file is loaded. Raises InputError if the code cannot be copied.
+    Third, the copies of the user's modules, for `importing`. A policy in a file is
+    loaded. Raises InputError if the code cannot be copied.
     """
     name, policy = (
         policy if isinstance(policy, Named) else (policy_name(policy), policy)
@@ -93,18 +99,36 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any]:
         if in_file(policy):
             policy = from_file(scenario.policy_label, policy)
         elif not users:
-            return scenario, policy
+            return scenario, policy, []
     pickler = ByValue(share=True)
     try:
         data = pickler.dumps((scenario if users else None, policy))
         if not pickler.holds_user_code:
-            return scenario, policy
-        scenario_copy, policy_copy = pickler.loads(data)
+            return scenario, policy, []
+        (scenario_copy, policy_copy), modules = pickler.loads(data)
     except Exception:
         _check_copyable("policy", name, policy)
         _check_copyable("scenario", scenario.name, scenario)
         raise
-    return scenario_copy if users else scenario, policy_copy
+    return scenario_copy if users else scenario, policy_copy, modules
+
+
+@contextmanager
+def importing(modules: Iterable[ModuleType]) -> Iterator[None]:
+    """Make import statements return these modules within a with block."""
+    copies = {module.__name__: module for module in modules}
+    if not copies:
+        yield
+        return
+    with _IMPORTS:  # other threads wait
+        before = {name: sys.modules[name] for name in copies if name in sys.modules}
+        sys.modules.update(copies)
+        try:
+            yield
+        finally:
+            for name in copies:
+                sys.modules.pop(name, None)
+            sys.modules.update(before)
 
 
 def _check_copyable(what: str, name: str, value: Any) -> None:
@@ -118,7 +142,7 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
 
 
 class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
-    """Pickler that copies the user's functions, classes and modules by value.
+    """Pickler of a value and of the modules of the user that it uses, by value.
 
     share: do not copy constants of this package; then only `loads` of the same object
     can read the result of `dumps`. holds_user_code: whether user code was pickled.
@@ -130,14 +154,15 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self.holds_user_code = False
         self._shared: list[Any] | None = [] if share else None
         self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
+        self._copied: list[ModuleType] = []
 
     def dumps(self, value: Any) -> bytes:
-        """Pickle a value."""
-        self.dump(value)
+        """Pickle a value, and then the modules that were pickled with it."""
+        self.dump((value, self._copied))
         return self._file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """Return a copy of the value that `dumps` pickled."""
+        """Return copies of the value and the modules that `dumps` pickled."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.shared = self._shared or []
         return unpickler.load()
@@ -172,8 +197,12 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self.holds_user_code = True
         if isinstance(value, FunctionType):
             self._namespace(value.__globals__)
-            return self._dynamic_function_reduce(value)
+            reduced = self._dynamic_function_reduce(value)
+            _, attributes = reduced[2]
+            attributes["_cloudpickle_submodules"] += imported_by(value)
+            return reduced
         if isinstance(value, ModuleType):
+            self._copied.append(value)
             content = {
                 name: part
                 for name, part in vars(value).items()
@@ -261,8 +290,14 @@ def _generator_states() -> tuple[bytes, bytes]:
 class Sent:
     """A function and its argument, pickled by value where they contain user code."""
 
-    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        argument: Any,
+        modules: Iterable[ModuleType] = (),
+    ) -> None:
         self.function, self.argument = function, argument
+        self.modules = modules  # copies of those of the sending process
 
     def __reduce__(self) -> Any:
         return _received, (ByValue().dumps((self.function, self.argument)),)
@@ -270,8 +305,10 @@ class Sent:
 
 def called(sent: Sent) -> Any:
     """Call the function with its argument and return the result."""
-    return sent.function(sent.argument)
+    with importing(sent.modules):
+        return sent.function(sent.argument)
 
 
 def _received(data: bytes) -> Sent:
-    return Sent(*pickle.loads(data))
+    (function, argument), modules = pickle.loads(data)
+    return Sent(function, argument, modules)

@@ -44,17 +44,32 @@ def test_a_precision_adds_seeds_until_every_policy_has_it(precision):
     assert same([row for row in study.rows if row["policy"] == "spt"], again.rows)
 
 
-def test_a_precision_that_is_there_adds_nothing():
-    for scenario, precision in (
-        (busy, 1),
-        (quiet, {"tardiness_min": 0.01}),  # 0 ± 0
-        (quiet, {}),
-    ):
-        study = cg.compare(scenario, ["fifo"], [9, 2, 4, 5], precision=precision)
-        assert study.seeds == [9, 2, 4, 5]
-    study = cg.compare(busy, ["fifo"], [9, 2, 4], precision=0.15)
+def always_the_same(env):
+    env.run(1)
+    return {"lost": 2}
+
+
+def lost_from_20_on(env, seed):
+    env.run(1)
+    return {"lost": seed >= 20}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policy", "precision", "number"),
+    [
+        (busy, "fifo", 1, 10),  # fewer values may be close together by chance
+        (busy, "fifo", {}, 4),
+        (quiet, "fifo", {"tardiness_min": 0.01}, 30),  # 0 ± 0
+        (cg.model(lost_from_20_on), {}, {"lost": 0.7}, 30),
+        (cg.model(always_the_same), {}, {"lost": 0.01}, 4),
+    ],
+)
+def test_a_precision_that_is_there_needs_10_values_or_30_equal_ones(
+    scenario, policy, precision, number
+):
+    study = cg.compare(scenario, [policy], [9, 2, 4, 5], precision=precision)
     # those that are added follow the greatest
-    assert study.seeds == [9, 2, 4, *range(10, 7 + len(study.seeds))]
+    assert study.seeds == [9, 2, 4, 5, *range(10, 6 + number)]
 
 
 @pytest.mark.quick_cases(2)

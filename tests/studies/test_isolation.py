@@ -48,6 +48,12 @@ def of_other_module(view):
     assert turns.counted() == turns.count
     return in_turns(view, turns.count)
 
+def of_imported_module(view):
+    import turns_package.turns
+    turns_package.turns.count += 1
+    from turns_package import turns
+    return in_turns(view, turns.count > 20)
+
 def of_attribute(view):
     of_attribute.count += 1
     return in_turns(view, of_attribute.count)
@@ -95,19 +101,27 @@ def counted():
     return count
 """
 POLICIES = (
-    "of_default of_global of_number of_other_module of_attribute of_closure OfClass"
-    " OfObject of_object of_method"
+    "of_default of_global of_number of_other_module of_imported_module of_attribute"
+    " of_closure OfClass OfObject of_object of_method"
 ).split()
+
+
+def write_turns(folder):
+    """Write the module that policies change, once within a package."""
+    (folder / "turns_package").mkdir()
+    for path in (folder, folder / "turns_package"):
+        (path / "turns.py").write_text(TURNS)
 
 
 @pytest.fixture
 def remembering(tmp_path, monkeypatch):
     """The module of policies that remember, imported."""
     (tmp_path / "remembering.py").write_text(MODULE)
-    (tmp_path / "turns.py").write_text(TURNS)
+    write_turns(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("remembering")
-    del sys.modules["remembering"], sys.modules["turns"]
+    for name in ("remembering", "turns", "turns_package", "turns_package.turns"):
+        sys.modules.pop(name, None)
 
 
 def row_of_5(policies, name, seeds, executor=None):
@@ -161,7 +175,9 @@ def test_rows_are_equal_in_processes_for_policies_of_a_script(tmp_path):
 import cgrsp_simpy as cg
 {MODULE}
 if __name__ == "__main__":
-    turns.count = 1  # processes see what the script has changed
+    import turns_package.turns
+    # processes see what the script has changed
+    turns.count = turns_package.turns.count = 1
     day = cg.day("hectic", jobs=60)
     policies = {{name: globals()[name] for name in {POLICIES}}}
     rows = [cg.compare(day, {{name: policies[name]}}, [5]).rows[0] for name in policies]
@@ -169,7 +185,7 @@ if __name__ == "__main__":
         together = cg.compare(day, policies, [3, 4, 5], executor).rows[2::3]
         print(rows == together, [row["policy"] for row in rows if "error" in row])
 """
-    (tmp_path / "turns.py").write_text(TURNS)
+    write_turns(tmp_path)
     (tmp_path / "script.py").write_text(script)
     assert process([sys.executable, "script.py"], tmp_path).stdout == "True []\n" * 2
 
@@ -283,7 +299,7 @@ def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
     ids=["name", "text", "function", "object"],
 )
 def test_code_of_the_package_is_not_copied(policy):
-    scenario, same_policy = isolated(normal, policy)
+    scenario, same_policy, _ = isolated(normal, policy)
     assert scenario is normal
     assert same_policy is policy
 
@@ -295,7 +311,7 @@ def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monke
     (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
     monkeypatch.syspath_prepend(tmp_path)
     rule = importlib.import_module("library").rule
-    assert isolated(normal, rule) == (normal, rule)
+    assert isolated(normal, rule) == (normal, rule, [])
     del sys.modules["library"]
 
 
@@ -305,7 +321,7 @@ def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():
     def policy(view):
         return constant
 
-    _, copy = isolated(normal, policy)
+    _, copy, _ = isolated(normal, policy)
     assert copy is not policy
     assert copy(None) is constant
     assert copy.__code__ is policy.__code__

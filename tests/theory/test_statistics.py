@@ -523,22 +523,3 @@ def test_without_a_spread_there_is_no_effect_size(values):
     assert isnan(cg.statistics.cohens_d(values, [3.0] * len(values)))
     assert isnan(cg.statistics.cohens_d(values, values))
     assert isnan(cg.statistics.cohens_d_paired(values, [3.0] * len(values)))
-
-
-def test_holm_by_hand():
-    # in order: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 1 * 0.04, raised to the one before
-    assert cg.statistics.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx(
-        [0.03, 0.06, 0.06, 0.02], rel=1e-12
-    )
-    assert cg.statistics.holm([0.5, 0.9]) == [1, 1]
-    assert cg.statistics.holm([]) == []
-
-
-def test_mser5_by_hand():
-    assert cg.statistics.mser5([9] * 50 + [0] * 100) == 50
-    # a change in the second half is no transient
-    assert cg.statistics.mser5([0] * 100 + [9] * 50) == 0
-    assert cg.statistics.mser5([0.1] * 40) == 0
-    assert (
-        cg.statistics.mser5([9] * 5 + [0] * 10 + [9] * 4) == 5
-    )  # the last four fill no batch

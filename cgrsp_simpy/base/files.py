@@ -28,10 +28,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, python_number, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    python_number,
+    require,
+    shown,
+)
 
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
+TOO_LARGE = "not JSON (nested too deeply, or a number with thousands of digits)"
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
@@ -272,7 +279,7 @@ def zoned(text: str) -> tuple[datetime, bool]:
         return stamp.astimezone(UTC).replace(tzinfo=None), True
     except (ValueError, OverflowError):
         raise ValueError(
-            f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS"
+            f"timestamp(={shown(text)}) must be of the form YYYY-MM-DD HH:MM:SS"
         ) from None
 
 
@@ -311,9 +318,7 @@ def json_of(text: str, **how: Any) -> Any:
             f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
         ) from None
     except (RecursionError, ValueError):
-        raise InputError(
-            "not JSON (nested too deeply, or a number with thousands of digits)"
-        ) from None
+        raise InputError(TOO_LARGE) from None
 
 
 class Zones:

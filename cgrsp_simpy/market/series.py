@@ -55,8 +55,8 @@ from cgrsp_simpy.base.checks import (
     shown,
     tried,
 )
-from cgrsp_simpy.base.files import Rows as LogRows
 from cgrsp_simpy.base.files import (
+    TOO_LARGE,
     Zones,
     comma_rows,
     faults_of,
@@ -65,6 +65,7 @@ from cgrsp_simpy.base.files import (
     separated,
     zoned,
 )
+from cgrsp_simpy.base.files import Rows as LogRows
 from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
 from cgrsp_simpy.base.table import grouped
 
@@ -192,8 +193,10 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
     text = file.read()
     try:
         whole = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except json.JSONDecodeError:
         whole = None  # several objects, or none
+    except (RecursionError, ValueError):
+        raise InputError(TOO_LARGE) from None
     if isinstance(whole, dict) and isinstance(whole.get("SpotPriceHistory"), list):
         return _of_prices(path, enumerate(whole["SpotPriceHistory"], 1))
     if isinstance(whole, dict) and "timestamp" not in whole:
@@ -241,7 +244,13 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
             # products other than Linux, such as Windows, have other prices
             parts = [entry.get(name, "") for name in names]
             gpu = " ".join(part for part in parts if part not in ("", "Linux/UNIX"))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise InputError(
                 f"line {line}: does not have the format ({error!r})"
             ) from None
@@ -262,7 +271,7 @@ def _tracked(line: int, text: str) -> Row:
         raise InputError(f"line {line}: not JSON ({error.msg})") from None
     except KeyError as error:
         raise InputError(f"line {line}: {error.args[0]} is missing") from None
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise InputError(f"line {line}: does not have the format ({error})") from None
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)

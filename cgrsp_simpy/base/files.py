@@ -67,6 +67,12 @@ def check_size(size: int) -> None:
         _refuse_size(f"{MOST_BYTES:,} bytes, unpacked")
 
 
+def check_lines(number: int) -> None:
+    """Raise InputError for too many lines of a file, or entries of its array."""
+    if number > MOST_LINES and not _LARGE.get():
+        _refuse_size(f"{MOST_LINES:,} lines or entries")
+
+
 def _refuse_size(limit: str) -> None:
     raise InputError(
         f"more than {limit}, the limit; to read it, use --large-files (in a"
@@ -113,11 +119,10 @@ class Text(TextIOWrapper):
         return super().seek(cookie, whence)
 
     def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper
+        line = super().__next__()
         self._lines += 1
-        if self._lines > MOST_LINES and not _LARGE.get():
-            super().__next__()  # unless the file ends here
-            _refuse_size(f"{MOST_LINES:,} lines")
-        return super().__next__()
+        check_lines(self._lines)
+        return line
 
 
 def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
@@ -564,7 +569,9 @@ def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
     """
     text, rows = file.read(), list[tuple[int, dict[str, Any] | str]]()
     whole = text.lstrip()[:1] == "["
-    for line, part in enumerate(json_of(text) if whole else text.splitlines(), 1):
+    parts = json_of(text) if whole else text.splitlines()
+    check_lines(len(parts))
+    for line, part in enumerate(parts, 1):
         try:
             if whole or part.strip():
                 rows.append((line, flat(part if whole else json.loads(part))))

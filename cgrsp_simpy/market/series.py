@@ -58,6 +58,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import (
     TOO_LARGE,
     Zones,
+    check_lines,
     comma_rows,
     faults_of,
     name_of,
@@ -198,6 +199,7 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
     except (RecursionError, ValueError):
         raise InputError(TOO_LARGE) from None
     if isinstance(whole, dict) and isinstance(whole.get("SpotPriceHistory"), list):
+        check_lines(len(whole["SpotPriceHistory"]))
         return _of_prices(path, enumerate(whole["SpotPriceHistory"], 1))
     if isinstance(whole, dict) and "timestamp" not in whole:
         return _of_trace(path, whole)
@@ -206,6 +208,7 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
         for line, text_of_line in enumerate(text.splitlines(), 1)
         if text_of_line.strip()
     ]
+    check_lines(len(lines))
     return [_tracked(line, text_of_line) for line, text_of_line in lines]
 
 
@@ -217,6 +220,7 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
     gap_s = about.get("gap_seconds")
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
+    check_lines(len(data))
     prices = trace.get("prices", [None] * len(data))
     require(
         isinstance(prices, list) and len(prices) == len(data),

@@ -69,7 +69,9 @@ REPORTED = (
     SolverError,
     WorkerError,
     OverflowError,
+    RecursionError,
     MemoryError,
+    OSError,  # such as of a full disk
 )
 
 

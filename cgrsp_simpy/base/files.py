@@ -28,10 +28,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, TypeVar, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, python_number, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    python_number,
+    require,
+    shown,
+)
 
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
+TOO_LARGE = "not JSON (nested too deeply, or a number with thousands of digits)"
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
@@ -58,6 +65,12 @@ def check_size(size: int) -> None:
     """Raise InputError for a file with too many bytes."""
     if size > MOST_BYTES and not _LARGE.get():
         _refuse_size(f"{MOST_BYTES:,} bytes, unpacked")
+
+
+def check_lines(number: int) -> None:
+    """Raise InputError for too many lines of a file, or entries of its array."""
+    if number > MOST_LINES and not _LARGE.get():
+        _refuse_size(f"{MOST_LINES:,} lines or entries")
 
 
 def _refuse_size(limit: str) -> None:
@@ -106,11 +119,10 @@ class Text(TextIOWrapper):
         return super().seek(cookie, whence)
 
     def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper
+        line = super().__next__()
         self._lines += 1
-        if self._lines > MOST_LINES and not _LARGE.get():
-            super().__next__()  # unless the file ends here
-            _refuse_size(f"{MOST_LINES:,} lines")
-        return super().__next__()
+        check_lines(self._lines)
+        return line
 
 
 def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
@@ -272,7 +284,7 @@ def zoned(text: str) -> tuple[datetime, bool]:
         return stamp.astimezone(UTC).replace(tzinfo=None), True
     except (ValueError, OverflowError):
         raise ValueError(
-            f"timestamp(={text!r}) must be of the form YYYY-MM-DD HH:MM:SS"
+            f"timestamp(={shown(text)}) must be of the form YYYY-MM-DD HH:MM:SS"
         ) from None
 
 
@@ -311,9 +323,7 @@ def json_of(text: str, **how: Any) -> Any:
             f"line {error.lineno}, column {error.colno}: not JSON ({error.msg})"
         ) from None
     except (RecursionError, ValueError):
-        raise InputError(
-            "not JSON (nested too deeply, or a number with thousands of digits)"
-        ) from None
+        raise InputError(TOO_LARGE) from None
 
 
 class Zones:
@@ -559,7 +569,9 @@ def json_rows(file: TextIO, flat: Callable[[Any], dict[str, Any]]) -> Rows:
     """
     text, rows = file.read(), list[tuple[int, dict[str, Any] | str]]()
     whole = text.lstrip()[:1] == "["
-    for line, part in enumerate(json_of(text) if whole else text.splitlines(), 1):
+    parts = json_of(text) if whole else text.splitlines()
+    check_lines(len(parts))
+    for line, part in enumerate(parts, 1):
         try:
             if whole or part.strip():
                 rows.append((line, flat(part if whole else json.loads(part))))

@@ -18,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -451,5 +451,6 @@ def _interrupted(what: str, end: KeyboardInterrupt) -> int:
 
 
 def _failed(line: str, status: int) -> int:
-    print(visible(" ".join(line.split())), file=sys.stderr)
+    with suppress(OSError):  # of a log on a full disk
+        print(visible(" ".join(line.split())), file=sys.stderr)
     return status

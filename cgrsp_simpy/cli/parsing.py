@@ -124,6 +124,10 @@ class Parser(argparse.ArgumentParser):
             )
         return super()._get_value(action, arg_string)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the help; OSError if that fails, which argparse ignores."""
+        print(self.format_help(), end="", file=file, flush=True)
+
     def error(self, message: str) -> NoReturn:
         """Print the message, with a suggested name, and exit with status 2."""
         meant = ""

@@ -831,13 +831,13 @@ def swf_text(
 
     columns: name of a field of the format -> numbers, of shape (jobs,); other fields
     are written as -1. ids: ids of the jobs, used as job numbers if they are distinct
-    whole numbers; otherwise jobs are numbered from 1, with a comment for each id.
-    comments: name -> value of comments in the header.
+    whole numbers of at most 18 digits; otherwise jobs are numbered from 1, with a
+    comment for each id. comments: name -> value of comments in the header.
     """
     jobs = len(columns["submit time"])
     are_numbers = (
         len(ids) == jobs
-        and all(text.isascii() and text.isdecimal() for text in ids)
+        and all(re.fullmatch("[0-9]{1,18}", text) for text in ids)
         and len(set(map(int, ids))) == jobs
     )
     numbers = [int(text) for text in ids] if are_numbers else list(range(1, jobs + 1))

@@ -55,9 +55,10 @@ from cgrsp_simpy.base.checks import (
     shown,
     tried,
 )
-from cgrsp_simpy.base.files import Rows as LogRows
 from cgrsp_simpy.base.files import (
+    TOO_LARGE,
     Zones,
+    check_lines,
     comma_rows,
     faults_of,
     name_of,
@@ -65,6 +66,7 @@ from cgrsp_simpy.base.files import (
     separated,
     zoned,
 )
+from cgrsp_simpy.base.files import Rows as LogRows
 from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
 from cgrsp_simpy.base.table import grouped
 
@@ -192,9 +194,12 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
     text = file.read()
     try:
         whole = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except json.JSONDecodeError:
         whole = None  # several objects, or none
+    except (RecursionError, ValueError):
+        raise InputError(TOO_LARGE) from None
     if isinstance(whole, dict) and isinstance(whole.get("SpotPriceHistory"), list):
+        check_lines(len(whole["SpotPriceHistory"]))
         return _of_prices(path, enumerate(whole["SpotPriceHistory"], 1))
     if isinstance(whole, dict) and "timestamp" not in whole:
         return _of_trace(path, whole)
@@ -203,6 +208,7 @@ def _of_json(path: Path, file: TextIO) -> Iterable[Row]:
         for line, text_of_line in enumerate(text.splitlines(), 1)
         if text_of_line.strip()
     ]
+    check_lines(len(lines))
     return [_tracked(line, text_of_line) for line, text_of_line in lines]
 
 
@@ -214,6 +220,7 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
     gap_s = about.get("gap_seconds")
     check_whole("metadata.gap_seconds", gap_s, least=1)
     require(isinstance(data, list), "data", data, "a list of numbers of instances")
+    check_lines(len(data))
     prices = trace.get("prices", [None] * len(data))
     require(
         isinstance(prices, list) and len(prices) == len(data),
@@ -241,7 +248,13 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
             # products other than Linux, such as Windows, have other prices
             parts = [entry.get(name, "") for name in names]
             gpu = " ".join(part for part in parts if part not in ("", "Linux/UNIX"))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            KeyError,
+            OverflowError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise InputError(
                 f"line {line}: does not have the format ({error!r})"
             ) from None
@@ -262,7 +275,7 @@ def _tracked(line: int, text: str) -> Row:
         raise InputError(f"line {line}: not JSON ({error.msg})") from None
     except KeyError as error:
         raise InputError(f"line {line}: {error.args[0]} is missing") from None
-    except (TypeError, ValueError) as error:
+    except (RecursionError, TypeError, ValueError) as error:
         raise InputError(f"line {line}: does not have the format ({error})") from None
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)

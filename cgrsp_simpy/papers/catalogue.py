@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import logging
 import platform
 import time
@@ -34,6 +33,7 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.hgsp.table import PRINTED, table_one
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.papers.thesis.printed import IDS, entries
+from cgrsp_simpy.studies.store import kept_json
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
@@ -300,16 +300,8 @@ def make_all(
             item = _made(name, kind, id, make)
         items.append(item)
         write_whole(folder / "manifest.json", json_text(manifest).encode())
-    rows = [
-        {
-            "item": f"{item['paper']}, {item['kind']} {item['id']}",
-            "numbers": str(len(item["numbers"])),
-            "seconds": f"{item['seconds']:.1f}",
-            "files": item["error"] or ", ".join(item["files"]),
-        }
-        for item in items
-    ]
-    page = Table("Tables and figures of the papers", cells_of(rows)).markdown()
+    cells = cells_of([*map(_row, items)])
+    page = Table("Tables and figures of the papers", cells).markdown()
     write_whole(folder / "manifest.md", f"{page}\n".encode())
     return manifest
 
@@ -319,17 +311,28 @@ def _kept(
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return the items without error from a manifest of the same runs."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = kept_json(folder / "manifest.json")
         items = manifest.pop("items")
         return {
             (item["paper"], item["kind"], item["id"]): item
             for item in items
             if manifest == heading
             and not item["error"]
+            and _row(item)
             and all((folder / name).is_file() for name in item["files"])
         }
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
+
+
+def _row(item: Mapping[str, Any]) -> dict[str, str]:
+    """Return the row of an item in the table of the manifest."""
+    return {
+        "item": f"{item['paper']}, {item['kind']} {item['id']}",
+        "numbers": str(len(item["numbers"])),
+        "seconds": f"{item['seconds']:.1f}",
+        "files": item["error"] or ", ".join(item["files"]),
+    }
 
 
 Made = tuple[Sequence[str | Path], Sequence[Mapping[str, Any]]]

@@ -23,6 +23,7 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.files import (
     content_of,
     faults_of,
+    is_there,
     output_path,
     within,
     write_whole,
@@ -233,6 +234,8 @@ class Store:
 def kept_json(path: Path) -> Any:
     """Read a JSON file of a results directory; InputError if it cannot be read."""
     with faults_of(path):
+        if is_there(path) and not path.is_file():  # a pipe has no end
+            raise InputError("not a file")
         content = content_of(path)
     try:
         return json.loads(content.decode())

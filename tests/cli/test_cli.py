@@ -111,12 +111,13 @@ def test_results_are_printed_without_stderr(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
-@pytest.mark.parametrize("line", ["-h", "policies hectic"])
+@pytest.mark.parametrize("line", ["-h", "run -h", "policies hectic"])
 def test_a_full_disk_is_one_line(line, tmp_path):
     done = in_a_shell(f"{line} >/dev/full", tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith(": No space left on device\n")
     assert done.stderr.count("\n") == 1
+    assert in_a_shell("policies x 2>/dev/full", tmp_path).returncode == 2
 
 
 @pytest.mark.slow

@@ -178,9 +178,12 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
     )
     assert {"numpy", "simpy", "python"} <= manifest["versions"].keys()
     assert "llm, table II" in (tmp_path / "out" / "manifest.md").read_text()
-    # another number of seeds is another manifest
+    table["seconds"] = "x"
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
+    # a damaged manifest is replaced, as is that of another number of seeds
+    assert len(catalogue.make_all(tmp_path / "out", ["llm"])["items"]) == 3
     assert catalogue.make_all(tmp_path / "out", ["llm"], 3)["seeds"] == 3
-    assert len(made) == 5
+    assert len(made) == 7
 
 
 @pytest.mark.slow

@@ -2,11 +2,8 @@
 is allowed, and leaves nothing behind.
 """
 
-import os
 import re
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 from dataclasses import replace
@@ -1013,27 +1010,3 @@ FILES = [
 def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
     holds(refused("run", "quiet", "--policy", policy), words)
-
-
-# ---- a job that no fleet of the scenario can hold ----
-
-
-@pytest.mark.slow
-def test_a_worker_process_that_dies_is_one_line(tmp_path):
-    (tmp_path / "my_rules.py").write_text(
-        "import os\ndef rule(view):\n    os._exit(1)\n"
-    )
-    words = "compare hectic --seeds 60 --workers 2 --policies my_rules.py:rule"
-    command = words.split()
-    done = subprocess.run(
-        [sys.executable, "-m", "cgrsp_simpy", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=30,
-        # not every system has a pgrep to find the others with
-        env=os.environ | {"PATH": ""},
-    )
-    assert (done.stdout, done.stderr) == ("", "cgrsp compare: a worker process died\n")
-    assert done.returncode == 2

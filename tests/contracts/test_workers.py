@@ -456,7 +456,10 @@ def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(tmp_path):
+def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PATH", "")  # not every system has a pgrep to find the others
     deadly(tmp_path, "hectic", 60)  # of tasks of 16 seeds, the last
     line = (
         "compare hectic --policies my_rules.py:rule --seeds 64 --workers 2"

@@ -1036,16 +1036,18 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, file):
     assert path.read_text() == schedule_text(outcome)
 
 
-def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(file):
-    jobs = jobs_of(
-        read_log(file("job_id,submit_s,service_s,gpus\nb x,0.5,5.25,2\na,1,5,1\n"))
-    )
+@pytest.mark.parametrize(("first", "second"), [("b x", "a"), ("9" * 5000, "7")])
+def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(
+    file, first, second
+):
+    rows = f"{first},0.5,5.25,2\n{second},1,5,1\n"
+    jobs = jobs_of(read_log(file(f"job_id,submit_s,service_s,gpus\n{rows}")))
     text = schedule_text(
         simulate_cluster(
             jobs, cg.cluster.Cluster((2,)), cg.cluster.make_scheduler("fifo")
         )
     )
-    assert "; Note: job 1 is b x\n; Note: job 2 is a\n" in text
+    assert f"; Note: job 1 is {first}\n; Note: job 2 is {second}\n" in text
     assert text.splitlines()[-2:] == [
         "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 -1 -1 -1 -1 -1 -1 -1",
         "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",

@@ -167,6 +167,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
     assert (own.gpu, own.start_h, own.time_s.tolist()) == ("market", 6.0, [0, 3600])
 
 
+@pytest.mark.quick_cases(24)
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -219,6 +220,23 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         (trace("11"), "data(='11') must be a list of numbers of instances"),
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
         ("{nothing", "line 1: not JSON"),
+        (trace(["N"]).replace('"N"', "9" * 5000), "or a number with thousands of"),
+        ('{"data": ' + "[" * 9999, "not JSON (nested too deeply, or"),
+        (
+            tracked("2025-10-19") + "\n" + '{"timestamp": ' * 9999,
+            "line 2: does not have the format (maximum recursion depth",
+        ),
+        (
+            json.dumps(
+                {
+                    "SpotPriceHistory": [
+                        {"Timestamp": "2025-01-01", "SpotPrice": 10**400}
+                    ]
+                }
+            ),
+            "line 1: does not have the format (OverflowError",
+        ),
+        (tracked("2025" * 999), "202...0252025202520252025') must"),
         (tracked("2025-10-19", low=1) + "\n{", "line 2: not JSON"),
         (
             tracked("2025-10-19", low=1) + '\n{"timestamp": "x"}',

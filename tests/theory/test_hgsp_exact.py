@@ -165,6 +165,12 @@ def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
     assert by_capacity(HARD) == 0
 
 
+def test_a_schedule_that_meets_a_bound_is_optimal_without_the_solver(failing):
+    """A task of 10 / 2 s that arrives at 1, is due at 3, and has a weight of 2."""
+    exact = solve_exact(instance_of((10, 0, 3, 2, 1)))
+    assert exact.optimal and exact.bound == 2 * (1 + 5 - 3)
+
+
 def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
     with pytest.raises(
         SolverError, match="the solver failed, with presolve and without: Solve error"

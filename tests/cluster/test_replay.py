@@ -447,27 +447,24 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
     assert answer["unexplained_pct"] == pytest.approx(share)
 
 
-@pytest.mark.slow
-def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 50)
-    found = replay(read(tmp_path, log_of("easy", 120)), ["fifo", "easy", "sjf"])
-    assert found.explained_by == ["easy"]
-    refuted = {*found.agreement} - {*found.waits_s}
-    whole = {name for name in ("fifo", "sjf") if name in found.waits_s}
-    assert refuted and found.unexplained == 0
-    ended = ", ".join(name for name in found.agreement if name in refuted)
-    assert found.left_out.startswith(f"left out: {ended} differ from the recorded")
-    for row in found.rows:
-        assert (row["wait_s"] is None) == (row["scheduler"] in refuted)
-    monkeypatch.undo()
-    every = replay(found.scenario, ["fifo", "easy", "sjf"])
-    assert all(
-        row["unexplained_pct"] > 100
-        for row in every.rows
-        if row["scheduler"] in refuted
-    )
-    for name in ("easy", *whole):
-        assert np.array_equal(every.waits_s[name], found.waits_s[name])
+def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
+    """Ten short jobs go first, and a long one last; under FIFO they all wait for it."""
+    rows = ["a,0,0,20", "long,1,120,1000"]
+    rows += [f"{job},{2 + job},{20 + 10 * job},10" for job in range(10)]
+    text = "job_id,submit_s,start_s,service_s,gpus\n" + ",1\n".join([*rows, ""])
+    nodes = cg.cluster.Cluster((1,))
+    scenario = Scenario(jobs_of(read_log(file(text, "log.csv")), nodes), nodes)
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 5)
+    ended = replay(scenario, ["fifo", "shortest"])
+    assert list(ended.waits_s) == ["recorded", "shortest"]
+    assert ended.left_out.startswith("left out: fifo differ from the recorded")
+    assert [row["wait_s"] is None for row in ended.rows] == [False, False, True]
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 12)  # its jobs
+    whole = replay(scenario, ["fifo", "shortest"])
+    assert whole.rows[2]["unexplained_pct"] > 100
+    for found in (ended, whole):
+        assert found.explained_by == ["shortest"] and found.unexplained == 0
+        assert np.array_equal(found.waits_s["shortest"], found.waits_s["recorded"])
 
 
 @pytest.mark.quick_cases(1)

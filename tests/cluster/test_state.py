@@ -369,7 +369,7 @@ def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
     scenario = cg.cluster.Scenario(jobs, replace(NODES, cores=cores))
     state = cg.simulate(scenario, scheduler).state(5e4)
     assert state.running
-    more = state.resumed(scenario).one_more("4")
+    more = state.resumed(scenario).one_more("1")
     run = cg.simulate(more, scheduler)
     held = run.jobs[np.isin(run.jobs["job"], [job.id for job in state.running])]
     places = {job.id: dict(job.place) for job in state.running}

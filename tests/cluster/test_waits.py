@@ -210,14 +210,6 @@ def test_a_forecast_is_sharper_than_the_last_waits(monkeypatch):
     assert 0.85 <= coverage(wait_s, quantiles_s) <= 0.95
 
 
-def test_without_scikit_learn_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    check_refused(
-        lambda: rolling_forecast(known_waits(log_of(50)), 30),
-        r'pip install "\.\[forecast\]"',
-    )
-
-
 def written(jobs, path):
     """The command that forecasts the waits of a log in a file."""
     rows = zip(jobs.arrival_s, jobs.start_s, jobs.duration_s, jobs.gpus)

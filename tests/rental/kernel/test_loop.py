@@ -24,7 +24,16 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import COMPILED
 from cgrsp_simpy.rental import bulk
 from cgrsp_simpy.rental.kernel import loop, rules
-from cgrsp_simpy.rental.policies.rules import by_deadline, fastest, index, tiers
+from cgrsp_simpy.rental.policies.rules import (
+    Index,
+    Score,
+    Tiers,
+    by_deadline,
+    fastest,
+    index,
+    score,
+    tiers,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
 pytestmark = pytest.mark.skipif(COMPILED, reason="the loop is compiled")
@@ -214,3 +223,36 @@ def test_a_run_whose_rule_fails_is_left_to_simpy(order, place):
     day = replace(cg.day("hectic"), workload=cg.JobList(jobs))
     subject, policy = subject_of(day), cg.ListPolicy(order, place, "failing")
     assert subject.compiled(subject.make_policy(policy), 0, None, True) is None
+
+
+def of_all_figures(kind, form):
+    """A function of all figures of a kind of rule: a sum that is folded into 0 to 1, so
+    that a slight error in any of them gives other ranks.
+    """
+    names = [*kind.figures]
+    value = " + ".join(
+        f"{(place + 2) ** 0.5} * {name}"
+        for place, name in enumerate(names)
+        if name != "deadline_s" or kind is Score
+    )
+    for power in range(16, -1, -1):
+        value = f"abs({value} - {2.0**power})"
+    scope = {"inf": inf}
+    exec(f"def ranks({', '.join(names)}): return {form.format(value)}", scope)
+    return scope["ranks"]
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    "order",
+    [
+        tiers(of_all_figures(Tiers, "((inf, 0, {}),)")),
+        index(of_all_figures(Index, "{} - 0.001 * deadline_s")),
+    ],
+    ids=["tiers", "index"],
+)
+def test_rules_see_the_figures_of_simpy(order):
+    policy = cg.ListPolicy(order, score(of_all_figures(Score, "({},)")), "all figures")
+    classes = subject_of(OTHERS["classes"]).varied(jobs=40, free_types=True)
+    cases = [tied(2, True), classes, replace(classes, gpus=classes.gpus[::-1])]
+    assert differing(cases, [policy], range(1)) == []

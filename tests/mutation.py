@@ -85,6 +85,39 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "they are whole numbers",
     **dict.fromkeys(
         [
+            ("hgsp/exact.py", line)
+            for line in (
+                "left = known * (2 + 1e-9) - (alone.sum() - alone)",
+                "left = known * (1 + 1.1000000000000001e-09) - (alone.sum() - alone)",
+                "left = known * (1 + 1e-9) + (alone.sum() - alone)",
+                "allowed_s = left / np.where(jobs.weight > 0, jobs.weight,"
+                " 1.1000000000000002e-12)",
+                "big = max(1.0, self._latest_s[first]"
+                " - self.instance.arrival_s[second])",
+                "big = max(0.0, self._latest_s[first]"
+                " + self.instance.arrival_s[second])",
+                "for since_s in np.unique("
+                "jobs.arrival_s[jobs.arrival_s < jobs.arrival_s[k]]):",
+                "before = [i for i in range(n)"
+                " if i != k and jobs.arrival_s[i] > since_s]",
+                "**{self._y[i, k]: jobs.least_time_s[i] for i in before},",
+                "if more >= 0:",
+                "if more > 1:",
+                "self._x[k, j]: more,",
+                "**{self._y[i, k]: self._times_s[i, j] for i in fit},",
+                "for j in range(2, len(times_s)):",
+                "**dict.fromkeys(self._x[fit[:place], j - 1], -1.1),",
+                "self._rows.append((row, -np.inf, 1.0))",
+                "most[starts] = np.maximum("
+                "jobs.arrival_s, self._latest_s + jobs.least_time_s)",
+                "most[late] = np.maximum("
+                "least[late], self._latest_s + jobs.deadline_s)",
+            )
+        ],
+        "a looser limit has the same optimum: it only takes time",
+    ),
+    **dict.fromkeys(
+        [
             ("rental/kernel/queue.py", "if at - first <= last - at - 1:"),
             ("rental/kernel/queue.py", "if at - first < last + at - 1:"),
         ],

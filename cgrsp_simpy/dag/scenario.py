@@ -61,6 +61,11 @@ class Planned(NamedTuple):
     solution: Solution | None = None
 
 
+def at_once(problem: Problem) -> Iterator[tuple[float, Node]]:
+    """Return the arrivals of the nodes: all at time 0."""
+    return zip(repeat(0.0), problem.graph.jobs)
+
+
 class DagSubject(Subject):
     """DAG subject: plans are made before a run, online policies decide during it."""
 
@@ -110,7 +115,7 @@ class DagSubject(Subject):
         elif isinstance(policy, Planner):
             solution = policy(problem, self.model.budget, seed)
         online: Any = policy if solution is None else InTurn(problem, solution.plan)
-        nodes, plan = zip(repeat(0.0), problem.graph.jobs), Planned(problem, solution)
+        nodes, plan = at_once(problem), Planned(problem, solution)
         return Simulation(
             self.model,
             online,
@@ -255,7 +260,7 @@ class Scenario(Model):
         return Problem(generate(**seeded, **chosen), platform)
 
     def arrivals(self, draw: Draw) -> Iterator[tuple[float, Node]]:
-        return zip(repeat(0.0), self.problem(draw.seed).graph.jobs)
+        return at_once(self.problem(draw.seed))
 
     def job_process(self, run: Simulation, node: Node) -> Process:
         """Run a node; return the number of the GPU on which it ran.

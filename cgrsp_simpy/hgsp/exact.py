@@ -39,9 +39,10 @@ def solve_exact(instance: Instance, time_limit_s: Positive = 60.0) -> Solution:
         "0 for every GPU: the program supports no other start times",
     )
     known, _ = search(instance, moves=START_MOVES)
-    if known.weighted_tardiness == 0:
-        return Solution(known, optimal=True)
-    model, least = _Model(instance, known.weighted_tardiness), lower_bound(instance)
+    least = lower_bound(instance) if known.weighted_tardiness else 0.0
+    if known.weighted_tardiness <= least:
+        return Solution(known, bound=known.weighted_tardiness, optimal=True)
+    model = _Model(instance, known.weighted_tardiness)
     end_s = time.perf_counter() + time_limit_s
     result = tried_twice(
         lambda presolve: scipy.optimize.milp(

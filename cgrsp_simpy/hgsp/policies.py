@@ -27,6 +27,7 @@ from cgrsp_simpy.hgsp.schedule import (
     Priority,
     Schedule,
     Solution,
+    check_rule,
     columns_of,
     decide,
     dispatch,
@@ -175,7 +176,8 @@ class Online:
     """A dispatch rule, applied whenever a GPU is idle and tasks wait."""
 
     def __init__(self, priority: Priority, name: str = "") -> None:
-        self._priority, self.name = priority, name or priority.__name__
+        check_rule(priority)
+        self._priority, self.name = priority, name or policy_name(priority)
 
     def __call__(self, view: View) -> list[tuple[Task, ResourceSpec]]:
         queue, gpus = view.queue, view.resources

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.checks import InputError, entries_of, numbers
+from cgrsp_simpy.base.checks import InputError, entries_of, numbers, require
 from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.engine.report import rows_of
@@ -283,6 +283,13 @@ def atc(waiting: Columns, now_s: float) -> Floats:
 RULES: dict[str, Priority] = {"wspt": wspt, "edd": edd, "atc": atc}
 
 
+def check_rule(priority: object) -> None:
+    """Check that a dispatching rule is a function; a name is not."""
+    require(
+        callable(priority), "priority", priority, "a function, such as RULES['atc']"
+    )
+
+
 def decide(
     waiting: Columns, priority: Priority, idle: Sequence[int], now_s: float
 ) -> list[tuple[int, int]]:
@@ -303,7 +310,11 @@ def decide(
 
 
 def dispatch(instance: Instance, priority: Priority) -> Schedule:
-    """Return the schedule of a rule that knows tasks only once they have arrived."""
+    """Return the schedule of a rule that knows tasks only once they have arrived.
+
+    priority: an entry of RULES or your own function. Raises InputError for a name.
+    """
+    check_rule(priority)
     sequences = [list[int]() for _ in instance.gpus]
     free_s = instance.free_s.tolist()
     arrivals = instance.arrival_s.tolist()

@@ -8,7 +8,7 @@ from cluster.cases import simulate
 from support import placed
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Pools
+from cgrsp_simpy.cluster.cluster import PLACEMENTS, Cluster, Need, Nodes, Pools
 
 # Job: arrival (min), GPUs, duration (min), iterations per second, family, user. Job 6
 # takes both nodes.
@@ -206,3 +206,10 @@ def test_a_place_that_does_not_serve_its_need_is_refused(place):
     nodes, need = Pools([(4, 4, 4, 4)]), Need((4,), 2, 0b1101)
     assert nodes.serves(((0, 2), (2, 2)), need)
     assert nodes.serves(place, need) == (place == ((3, 2), (0, 2)))
+
+
+def test_a_node_may_be_listed_more_than_once():
+    nodes, place = Nodes((4, 4)), ((0, 1), (1, 2), (0, 1), (0, 1))
+    left = nodes.take(nodes.all, place)
+    assert nodes.counts(left) == [1, 2]
+    assert nodes.give(left, place) == nodes.all

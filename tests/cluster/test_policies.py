@@ -163,15 +163,6 @@ def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_roun
     assert found == [list(range(10)), list(range(10))[::-1]]
 
 
-def test_normalisation_a_long_job_is_more_efficient_than_a_short_one():
-    assert scores_of_queue(
-        waiting_run(jobs_of((0, 1, 8 * HOUR), (0, 8, 2 * HOUR))).view
-    )[0].tolist() == [
-        1,
-        0,
-    ]
-
-
 def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
     jobs = jobs_of((0, 1, HOUR), (0, 1, 2 * HOUR), (0, 1, 101 * HOUR))
     assert scores_of_queue(waiting_run(jobs.chosen([0, 1], "two")).view)[

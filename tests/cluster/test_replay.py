@@ -19,7 +19,6 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.logs import jobs_of, read_jobs
 from cgrsp_simpy.cluster.replay import (
-    FLOOR,
     MOST_UNEXPLAINED,
     ORDERED,
     changed,
@@ -338,18 +337,6 @@ test_a_job_cannot_follow_one_that_arrives_later = refusals(
 )
 
 
-@pytest.mark.slow
-def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
-    """A fifth of the jobs was submitted 2 to 6 hours before it was eligible."""
-    path = Path(__file__).resolve().parents[3] / "shared/data/cases/p09b_dependency.txt"
-    if not path.exists():
-        pytest.skip("the folder of cases is absent")
-    nodes = cg.cluster.Cluster((8,) * 8)
-    found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
-    assert found.explained_by == ["easy"] and found.agreement["easy"].mean() > FLOOR
-    assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)
-
-
 def test_a_what_if_moves_the_whole_chain(file):
     """With two GPUs nobody waits, and b and c are ready 100 s earlier, too."""
     text = CHAIN.replace("c,2,300", "c,2,260")
@@ -447,27 +434,24 @@ def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
     assert answer["unexplained_pct"] == pytest.approx(share)
 
 
-@pytest.mark.slow
-def test_in_a_long_log_a_refuted_simulation_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 50)
-    found = replay(read(tmp_path, log_of("easy", 120)), ["fifo", "easy", "sjf"])
-    assert found.explained_by == ["easy"]
-    refuted = {*found.agreement} - {*found.waits_s}
-    whole = {name for name in ("fifo", "sjf") if name in found.waits_s}
-    assert refuted and found.unexplained == 0
-    ended = ", ".join(name for name in found.agreement if name in refuted)
-    assert found.left_out.startswith(f"left out: {ended} differ from the recorded")
-    for row in found.rows:
-        assert (row["wait_s"] is None) == (row["scheduler"] in refuted)
-    monkeypatch.undo()
-    every = replay(found.scenario, ["fifo", "easy", "sjf"])
-    assert all(
-        row["unexplained_pct"] > 100
-        for row in every.rows
-        if row["scheduler"] in refuted
-    )
-    for name in ("easy", *whole):
-        assert np.array_equal(every.waits_s[name], found.waits_s[name])
+def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
+    """Ten short jobs go first, and a long one last; under FIFO they all wait for it."""
+    rows = ["a,0,0,20", "long,1,120,1000"]
+    rows += [f"{job},{2 + job},{20 + 10 * job},10" for job in range(10)]
+    text = "job_id,submit_s,start_s,service_s,gpus\n" + ",1\n".join([*rows, ""])
+    nodes = cg.cluster.Cluster((1,))
+    scenario = Scenario(jobs_of(read_log(file(text, "log.csv")), nodes), nodes)
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 5)
+    ended = replay(scenario, ["fifo", "shortest"])
+    assert list(ended.waits_s) == ["recorded", "shortest"]
+    assert ended.left_out.startswith("left out: fifo differ from the recorded")
+    assert [row["wait_s"] is None for row in ended.rows] == [False, False, True]
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 12)  # its jobs
+    whole = replay(scenario, ["fifo", "shortest"])
+    assert whole.rows[2]["unexplained_pct"] > 100
+    for found in (ended, whole):
+        assert found.explained_by == ["shortest"] and found.unexplained == 0
+        assert np.array_equal(found.waits_s["shortest"], found.waits_s["recorded"])
 
 
 @pytest.mark.quick_cases(1)

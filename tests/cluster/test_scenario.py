@@ -27,6 +27,8 @@ from cgrsp_simpy.cluster.report import by_class, measured
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
 
+MIX_OF_ONE = Mix(gpus=((1,),), gpu_shares=(1.0,))
+
 
 def test_pairs_may_come_in_a_list_or_one_by_one():
     rng = np.random.default_rng(0)
@@ -43,6 +45,14 @@ def test_pairs_may_come_in_a_list_or_one_by_one():
     ]
     assert np.array_equal(*found)
     assert (found[0] > jobs.arrival_s).sum() > 20
+
+
+def test_at_a_moment_all_jobs_of_a_seed_wait():
+    scenario = Scenario(Offered(MIX_OF_ONE, jobs=4, warm_up=2, after=3), Cluster((4,)))
+    view, other = (scenario.moment(30.0, seed) for seed in (1, 2))
+    assert (view.now_s, len(view.queue), view.running) == (30.0, 9, {})
+    assert next(cg.cluster.make_scheduler("fifo")(view)) == (0, ((0, 1),))
+    assert view.estimate_s[0] != other.estimate_s[0]
 
 
 # ---- your own schedulers, by function and by file ----

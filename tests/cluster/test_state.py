@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from support import check_refused, output
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
 from cgrsp_simpy.cluster.state import (
@@ -81,6 +81,13 @@ def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
         assert rest.parts() == {job: whole.parts()[job] for job in rest.jobs["job"]}
         assert rest.summary()["wait_s"] > 0
         assert len(rest.rows()) == len(rest.jobs)
+
+
+def test_of_drawn_jobs_those_that_have_not_arrived_are_still_to_come():
+    scenario = cg.cluster.Scenario(Offered(MIX, jobs=5, warm_up=2, after=3), NODES)
+    arrivals_s = [at_s for at_s, *_ in scenario.arrivals(Draw(0))]
+    state = cg.simulate(scenario, "fifo").state(arrivals_s[3])
+    assert (len(arrivals_s), state.to_come) == (10, 6)
 
 
 def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
@@ -369,7 +376,7 @@ def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
     scenario = cg.cluster.Scenario(jobs, replace(NODES, cores=cores))
     state = cg.simulate(scenario, scheduler).state(5e4)
     assert state.running
-    more = state.resumed(scenario).one_more("4")
+    more = state.resumed(scenario).one_more("1")
     run = cg.simulate(more, scheduler)
     held = run.jobs[np.isin(run.jobs["job"], [job.id for job in state.running])]
     places = {job.id: dict(job.place) for job in state.running}

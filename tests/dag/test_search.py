@@ -126,6 +126,25 @@ def test_annealing_finds_what_only_another_order_gives():
     assert carried_out(problem, both.plan).makespan_s == 5
 
 
+def test_annealing_moves_the_predecessors_of_a_node_with_it():
+    """Nodes 0 to 3, of a second, fit on GPU 0 alone; 4, of 4 s, waits for 3, and 3 for
+    2: both must go first.
+    """
+    edges = [(2, 3), (3, 4)]
+    graph = cg.dag.Graph([1, 1, 1, 1, 4], [9, 9, 9, 9, 1], edges, [0, 0])
+    problem = Problem(graph, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
+    found = find(problem, "annealing:start=random,order=graph", Budget(60))
+    assert found.makespan_s == 2 + 4
+    assert carried_out(problem, found.plan).makespan_s == 6
+
+
+def test_annealing_ends_if_no_node_and_no_turn_can_change():
+    one = cg.dag.Graph([3], [9], [], [])
+    problem = Problem(one, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
+    found = find(problem, "annealing", Budget(60))
+    assert (found.makespan_s, found.evaluations) == (3, 1)
+
+
 def test_what_holds_the_last_node_up():
     """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s,
     and 3, after the data of 1 on GPU 0.

@@ -254,6 +254,22 @@ def test_the_headings_of_the_papers_authors_are_read(file):
     assert [getattr(found, column)[0] for column in COLUMNS] == [8, 5, 17.5, 4, 0.25]
 
 
+GPU_TABLE = "[[gpu]]\nname = 'a'\nmemory_gb = 1\nspeed = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("gpus.toml", f"{GPU_TABLE}[[cpu]]\n", ["gpus.toml", "'cpu'"]),
+        ("gpus.toml", "gpu = []", ["gpus.toml", "GPUs(=0) must be at least one"]),
+        ("gpus.csv", "name,memory_gb,speed\n", ["GPUs(=0) must be at least one"]),
+        ("gpus.csv", "name,memory_gb,speed\na,1,x\n", ["line 2", "speed of a(='x')"]),
+    ],
+)
+def test_a_wrong_file_of_gpus_is_refused_by_name(file, name, text, words):
+    check_refused(lambda: cluster(str(file(text, name))), words)
+
+
 def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
     check_refused(
         lambda: write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv"),

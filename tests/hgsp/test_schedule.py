@@ -5,7 +5,9 @@ hand.
 import numpy as np
 import pytest
 from hgsp.tasks import FOUR, SLOW, instance_of
+from support import refusals
 
+from cgrsp_simpy.hgsp.policies import Online
 from cgrsp_simpy.hgsp.schedule import (
     Schedule,
     atc,
@@ -124,3 +126,12 @@ def test_atc_is_wspt_without_slack_and_looks_at_the_mean_time_with_it():
     waiting = columns_of(tasks, [0, 1])
     np.testing.assert_allclose(atc(waiting, 0.0), [1.0, 1.5 * np.exp(-6 / (2 * 3))])
     np.testing.assert_allclose(atc(waiting, 20.0), wspt(waiting, 20.0))
+
+
+test_a_rule_is_a_function_and_not_a_name = refusals(
+    (FOUR, "atc", "priority(='atc') must be a function"),
+    call=dispatch,
+)
+test_an_online_rule_is_a_function_and_not_a_name = refusals(
+    ("atc", "priority(='atc') must be a function"), call=Online
+)

@@ -10,7 +10,7 @@ import pytest
 from support import check_bad_input, check_refused, outcome, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.law import CLOCKS, Measured
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of
@@ -546,3 +546,22 @@ def test_the_offered_load_counts_the_slots_of_each_job():
     known = cg.day("hectic").known()
     wider = replace(known, gpus_per_job=2.5)
     assert wider.offered_load == pytest.approx(2.5 * known.offered_load)
+
+
+def test_jobs_of_a_class_are_in_order_of_deadline_then_of_id():
+    """In order of submission they are 4, 2, 3, 1 and 0."""
+    due_s = {4: 90.0, 2: 90.0, 3: 90.0, 1: 40.0, 0: 90.0}
+    jobs = [cg.Job(id, float(at_s), due_s[id]) for at_s, id in enumerate(due_s)]
+    [job_class] = cg.day("quiet").moment(jobs).classes
+    assert [job.id for job in job_class.jobs] == [1, 0, 2, 3, 4]
+    assert job_class.deadlines_s == [40.0, 90.0, 90.0, 90.0, 90.0]
+
+
+def test_types_on_a_market_are_those_of_the_same_name_unless_they_are_assigned():
+    day, stock = cg.day("quiet"), cg.HourlyStock("RTX A5000", ((1.0, 0.0, 0.0),) * 24)
+    market = Measured((stock,), {"RTX A5000": 9.0}, ())
+    found = cg.on_market(day, market)
+    assert found == cg.on_market(day, market, {"RTX A5000": "RTX A5000"})
+    dear = {gpu.name: gpu.price_usd_per_h for gpu in found.gpus}
+    same = {gpu.name: gpu.price_usd_per_h for gpu in day.gpus}
+    assert dear == same | {"RTX A5000": 9.0} and found.market.stock == (stock,)

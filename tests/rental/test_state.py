@@ -61,16 +61,23 @@ def deterministic(jobs, **changes):
 # ---- runs that start from a state ----
 
 
+FREE, BILLED = (
+    {"free_types": True},
+    {"terms": cg.Terms(billed_from="provisioning", minimum_s=600)},
+)
+
+
 @pytest.mark.quick_cases(2)
-@pytest.mark.parametrize("policy", ["triage", "rh"])
 @pytest.mark.parametrize(
-    "changes",
+    ("policy", "changes"),
     [
-        {},
-        {"free_types": True},
-        {"terms": cg.Terms(billed_from="provisioning", minimum_s=600)},
+        ("triage", FREE | BILLED),
+        ("rh", {}),
+        ("triage", {}),
+        ("triage", BILLED),
+        ("rh", FREE),
+        ("rh", BILLED),
     ],
-    ids=["thesis", "free types", "billed from provisioning"],
 )
 def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(policy, changes):
     scenario = deterministic(100, **changes)
@@ -156,6 +163,14 @@ def test_the_rest_of_a_running_job_is_drawn_above_what_has_run(service, law, abo
     for uniform in (0.01, 0.3, 0.99):
         factor = service.factor_above(1, uniform, above)
         assert law.sf(factor) / law.sf(above) == pytest.approx(1 - uniform)
+
+
+def test_if_no_factor_is_above_what_has_run_the_job_ends_at_once():
+    spread, certain = cg.Service(sigma=(0.2,)), cg.Service(sigma=(0.0,))
+    assert spread.factor_above(1, 0.0, 0.0) == 0.0
+    assert 1e9 < spread.factor_above(1, 0.5, 1e9) <= 1e9 + 0.01
+    assert certain.factor_above(1, 0.5, 0.7) == 1
+    assert 1.3 < certain.factor_above(1, 0.5, 1.3) < 1.3 + 1e-9
 
 
 def state_of(scenario, policy, part, seed):

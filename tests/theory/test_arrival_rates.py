@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.rental.job import WEEK
+from cgrsp_simpy.rental.workload import arrivals_after
 
 HOUR_S, WEEK_H = 3600.0, 168
 SEEDS = range(10)
@@ -160,3 +162,19 @@ def test_the_rates_of_a_view_are_those_of_the_workload():
     ]:
         assert known.arrival_rates.at(time_h * HOUR_S) == WEEKLY[day][hour] / HOUR_S
     assert cg.day("quiet").moment([]).known.arrival_rates is None
+
+
+@pytest.mark.parametrize("now_h", [0, 3, 40, 400.25])
+def test_jobs_after_a_state_come_at_the_rates_of_the_hour_then(now_h):
+    """Jobs come on Thursdays from 10 to 11 only; time 0 is Saturday, 20:30."""
+    per_h = np.zeros((7, 24))
+    per_h[3, 10] = 9.0
+    rates = cg.ArrivalRates(per_h.tolist(), 20.5, WEEK[5])
+    workload, now_s = cg.HourlyWorkload(20, rates), 3600 * now_h
+    after = [*arrivals_after(workload, cg.Service(), 1, now_s, 30, first=7)]
+    assert [job.id for _, job, _ in after] == list(range(7, 37))
+    for submit_s, job, _ in after:
+        assert now_s <= submit_s == job.submit_s < job.deadline_s
+        assert rates.at(submit_s) == 9 / 3600
+        hour = 5 * 24 + 20.5 + submit_s / 3600
+        assert 3 * 24 + 10 <= hour % 168 < 3 * 24 + 11

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 from hgsp.tasks import SLOW, instance_of, needs_orlib, optimum_of, orlib, unrelated
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from support import brute_force, check_refused
 
@@ -50,6 +50,13 @@ def by_the_slowest(instance, moves):
     return from_sequences(instance, [[*row] for row in rows]), 0
 
 
+# of equal GPUs, tasks go to the second only if others go to the first
+TWINS = instance_of(
+    (4, 5, 4, 3, 0), (5, 9, 5, 2, 0), (3, 0, 6, 1, 1), gpus=(SLOW, SLOW)
+)
+
+
+@example(TWINS, True)
 @given(tiny(), st.booleans())
 @settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # shrinks slowly
 def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance, poor):
@@ -163,6 +170,12 @@ def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
         " Solve error" in caplog.text
     )
     assert by_capacity(HARD) == 0
+
+
+def test_a_schedule_that_meets_a_bound_is_optimal_without_the_solver(failing):
+    """A task of 10 / 2 s that arrives at 1, is due at 3, and has a weight of 2."""
+    exact = solve_exact(instance_of((10, 0, 3, 2, 1)))
+    assert exact.optimal and exact.bound == 2 * (1 + 5 - 3)
 
 
 def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):

@@ -147,10 +147,7 @@ def until_decision(run: State, setting: Setting) -> int:
                 return SEEN
             if run.now_s[0] >= run.horizon_s[0]:
                 return STOCK
-            if number.waiting:
-                return DECIDE
-            number.rung = 0
-            continue
+            return DECIDE  # some job waits: else no event asks for a decision
         if at_s == math.inf:
             return FAILED if number.waiting else ENDED
         if number.done >= len(run.out) - len(run.fleet):

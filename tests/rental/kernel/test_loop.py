@@ -4,16 +4,36 @@ seconds, compiling it minutes.
 
 import random
 from dataclasses import replace
+from math import inf
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rental.test_bulk import INDICES, OTHERS, POLICIES, RESERVED, differing, tied
+from rental.test_bulk import (
+    INDICES,
+    OTHERS,
+    POLICIES,
+    RESERVED,
+    broken,
+    differing,
+    equal,
+    tied,
+)
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import COMPILED
 from cgrsp_simpy.rental import bulk
 from cgrsp_simpy.rental.kernel import loop, rules
+from cgrsp_simpy.rental.policies.rules import (
+    Index,
+    Score,
+    Tiers,
+    by_deadline,
+    fastest,
+    index,
+    score,
+    tiers,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
 pytestmark = pytest.mark.skipif(COMPILED, reason="the loop is compiled")
@@ -91,7 +111,7 @@ def test_other_scenarios_are_those_of_simpy(name):
 @pytest.mark.usefixtures("plain")
 def test_few_jobs_of_one_moment_on_warm_instances_are_those_of_simpy():
     cases = []
-    for case in range(30):
+    for case in range(12):
         drawn = random.Random(case)
         jobs = [
             cg.Job(job, 0, drawn.uniform(300, 4000), drawn.randint(1, 3))
@@ -161,3 +181,78 @@ def test_jobs_of_a_state_start_on_the_first_idle_slots():
     model, run = from_state(cg.day("quiet"), waiting, "fifo", **more)
     assert np.array_equal(run.jobs, cg.simulate(model, "fifo", 1, engine="simpy").jobs)
     assert run.jobs["slot"].tolist() == [1, 0, 2]
+
+
+TERMS = cg.Terms(billed_from="provisioning", minimum_s=600)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("policy", "free_types"), [("fifo", True), ("rh", False)])
+def test_runs_from_states_are_those_of_simpy(policy, free_types):
+    """Jobs of up to three GPUs that run, and some that are provisioned."""
+    day = replace(tied(7, free_types, 3), terms=TERMS, service=cg.Service())
+    whole = subject_of(day).run(policy, 0, engine="simpy")
+    for at_s, wake_s in ((70.0, None), (70.0, 120.0), (200.0, None)):
+        state = replace(whole.state(at_s), wake_s=wake_s)
+        assert equal(state.resumed(day), policy, 1)
+
+
+@tiers
+def no_tiers(now_s):
+    return ((inf, 0, 1 / (now_s - now_s)),)
+
+
+@index
+def undefined_at(deadline_s, due_s=1000.0):
+    return 1 / (deadline_s - due_s)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    ("order", "place"),
+    [
+        (no_tiers, fastest),
+        (undefined_at, fastest),
+        (undefined_at.with_parameters(due_s=2000.0), fastest),
+        (by_deadline, broken),
+    ],
+)
+def test_a_run_whose_rule_fails_is_left_to_simpy(order, place):
+    """All wait at once; the first is due at 1000 and the others at 2000."""
+    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(4)]
+    day = replace(cg.day("hectic"), workload=cg.JobList(jobs))
+    subject, policy = subject_of(day), cg.ListPolicy(order, place, "failing")
+    assert subject.compiled(subject.make_policy(policy), 0, None, True) is None
+
+
+def of_all_figures(kind, form):
+    """A function of all figures of a kind of rule: a sum that is folded into 0 to 1, so
+    that a slight error in any of them gives other ranks.
+    """
+    names = [*kind.figures]
+    value = " + ".join(
+        f"{(place + 2) ** 0.5} * {name}"
+        for place, name in enumerate(names)
+        if name != "deadline_s" or kind is Score
+    )
+    for power in range(16, -1, -1):
+        value = f"abs({value} - {2.0**power})"
+    scope = {"inf": inf}
+    exec(f"def ranks({', '.join(names)}): return {form.format(value)}", scope)
+    return scope["ranks"]
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    "order",
+    [
+        tiers(of_all_figures(Tiers, "((inf, 0, {}),)")),
+        index(of_all_figures(Index, "{} - 0.001 * deadline_s")),
+    ],
+    ids=["tiers", "index"],
+)
+def test_rules_see_the_figures_of_simpy(order):
+    policy = cg.ListPolicy(order, score(of_all_figures(Score, "({},)")), "all figures")
+    classes = subject_of(OTHERS["classes"]).varied(jobs=40, free_types=True)
+    cases = [tied(2, True), classes, replace(classes, gpus=classes.gpus[::-1])]
+    assert differing(cases, [policy], range(1)) == []

@@ -33,6 +33,7 @@ def months():
 def test_days_depend_on_the_replication_alone():
     assert days_of(MIX, 40, 3) == days_of(MIX, 40, 3)
     assert [each.number for each in days_of(MIX, 40, 3)] == list(range(1, 41))
+    assert days_of(MIX, 1, 3) == [(1, "hectic", 181934618644409)]
     every = [days_of(MIX, 40, replication) for replication in range(5)]
     assert len({tuple(each.kind for each in days) for days in every}) == 5
     assert len({each.seed for days in every for each in days}) == 200

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,6 +123,54 @@ def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
     assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
     significant = figures[row, "significant"]
     assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("shift", "spread", "expected", "shown"),
+    [
+        (0.0, 10.0, REPRODUCED, "274.58 (-134.42 to 283.58; 44 %)"),
+        (185.9, 10.0, REPRODUCED, "460.48 (51.48 to 469.48; 4 %)"),
+        (186.1, 10.0, DIFFERENT, "460.68 (51.68 to 469.68; 4 %)"),
+        (-232.1, 10.0, DIFFERENT, "42.48 (-366.52 to 51.48; 96 %)"),
+        (0.004, 0.0, REPRODUCED, "51.58 at every seed"),
+        (-0.004, 0.0, REPRODUCED, "51.58 at every seed"),
+        (0.006, 0.0, DIFFERENT, "51.59 at every seed"),
+        (-0.006, 0.0, DIFFERENT, "51.57 at every seed"),
+    ],
+)
+def test_a_figure_of_one_seed_is_judged_by_the_middle_of_many(
+    shift, spread, expected, shown
+):
+    """Of 45 values at even distances 95 % lie from 18.6 below to 23.2 above one."""
+    [cell, *_] = TABLES["5.1"].cells
+    cell = replace(cell, printed="51.58")
+    values = 51.58 + shift + spread * (np.arange(45) - 19.7) * (spread > 0)
+    results = SimpleNamespace(sample=lambda measure, n: [values])
+    judged = verdict._single("5.1", cell, results, 45)
+    assert (judged.verdict, judged.ours) == (expected, shown)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.99, REPRODUCED), (1.01, DIFFERENT)])
+def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkeypatch):
+    """A mean of five seeds and one further value differ by sqrt(1 + 1/5) deviations."""
+    by_seed = {42: 4.0, 0: 1.0, 1: 2.0, 2: 3.0, 3: 5.0}
+    most = stats.t.ppf(0.975, 4) * np.std([*by_seed.values()], ddof=1) * 1.2**0.5
+    column = experiments.PRINTED["5.1"].columns.index("utilisation, %")
+    rows = experiments.PRINTED["5.1"].rows
+    printed = {row: float(cells[column]) for row, cells in rows.items()}
+    [row, *_] = rows
+    middle = printed[row] - share * most - rounding(rows[row][column])
+    runs = lambda *_: SimpleNamespace(summary=lambda: {"utilisation_pct": 7.25})  # noqa: E731
+    seeds = iter([*by_seed] * len(rows))
+    monkeypatch.setattr(verdict, "simulate", runs)
+    monkeypatch.setattr(
+        verdict,
+        "event_utilisation_pct",
+        lambda run: middle - 3 + by_seed[next(seeds)],
+    )
+    judged = next(verdict._event_utilisation("5.1"))
+    assert (judged.verdict, judged.n) == (expected, 1)
+    assert judged.ours == f"{middle + 1:.2f} (7.2)"
 
 
 def test_statistics_work_along_the_last_axis():

@@ -49,11 +49,13 @@ def figures(name):
             problem.costs(least, job)[1].min(axis=1).sum() for job in problem.jobs
         ]
         program = _Program(problem, 20)
-        figures += [problem.end, len(problem.steps), sum(problem.changes)]
-        figures += [len(program.groups), program.basis.shape[1], program.bound(price)]
-        figures += [program.basis.sum(), least.sum(), sum(bounds)]
         job, steps = problem.jobs[5], np.arange(problem.end)
-        figures += [problem.at(job, 0, v, steps).sum() for v in range(2)]
+        figures += [
+            *(problem.end, len(problem.steps), sum(problem.changes)),
+            *(len(program.groups), program.basis.shape[1], program.bound(price)),
+            *(program.basis.sum(), least.sum(), sum(bounds)),
+            *(problem.at(job, 0, v, steps).sum() for v in range(2)),
+        ]
     return [float(f"{figure:.9g}") for figure in figures]
 
 

@@ -108,6 +108,7 @@ def test_stock_as_last_seen_is_what_a_policy_sees():
         assert len(next_dispatches(state, DAY, by_status).rows) == number
 
 
+@pytest.mark.slow
 def test_a_decision_takes_a_tenth_of_a_second():
     run = cg.simulate(DAY, "triage", 3, engine="simpy")
     table = run.state(3000.0).table()

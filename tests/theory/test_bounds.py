@@ -190,28 +190,6 @@ TIMES = {
 }
 
 
-@pytest.mark.quick_cases(4)
-@pytest.mark.parametrize("name", TIMES)
-@pytest.mark.parametrize("due_s", [200.0, 1400.0])
-@pytest.mark.parametrize("delay_s", [(0.0, 0.0), (0.0, 120.0)])
-def test_a_job_alone_misses_as_the_law_of_its_time_says(name, due_s, delay_s):
-    """600 s in the mean, on one idle slot: the chance by SciPy, integrated over the
-    delay.
-    """
-    service, factor = TIMES[name]
-    gpu = cg.GpuType("ten minutes", 0.1, (600.0,), 0.5)
-    market = cg.Market(delay_s=(delay_s,) * 3)
-    jobs = JobList((cg.Job(0, 0, due_s),))
-    scenario = cg.Scenario(
-        "alone", jobs, (gpu,), (gpu,), market=market, service=service
-    )
-    least, most = delay_s
-    at_s = np.linspace(least, most, 2001)
-    exact = 100 * factor.sf((due_s - at_s) / 600).mean()
-    cut_off = exact < 0.1  # a longer time than one in a thousand
-    assert value(scenario, "miss") == pytest.approx(0 if cut_off else exact, abs=1e-3)
-
-
 @pytest.mark.parametrize(
     ("name", "most_s"),
     [*((name, 20.0) for name in TIMES), ("exponential", 140.0), ("sigma 0.23", 140.0)],

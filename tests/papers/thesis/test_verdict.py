@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis import experiments, verdict
 from cgrsp_simpy.papers.thesis.experiments import (
-    HECTIC,
     TABLES,
     OfMeans,
     average,
@@ -20,6 +20,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     pooled_d,
     reproduce,
 )
+from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import (
     Judged,
     Tally,
@@ -93,7 +94,8 @@ def few():
     cells = tuple(cell for cell in TABLES["5.3"].cells if cell.row in rows)
     table = replace(TABLES["5.3"], cells=cells)
     results = reproduce([(cell.measure, 6) for cell in cells])
-    return {
+    [edf] = [cell for cell in cells if (cell.row, cell.column) == (rows[1], "t")]
+    return {"edf": results.sample(edf.measure, 5)} | {
         n: {
             (figure.row, figure.column): figure
             for figure in verdict.judged(table, replace(results, replications=n))
@@ -114,12 +116,7 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
 
 
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
-    n, figures = 5, few[5]
-    edf, fifo = (
-        [cg.simulate(HECTIC, policy, seed).summary()["wait_min"] for seed in range(n)]
-        for policy in ("edf", "fifo")
-    )
-    row = "EDF vs FIFO, wait"
+    row, figures, (edf, fifo) = "EDF vs FIFO, wait", few[5], few["edf"]
     assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
     significant = figures[row, "significant"]
     assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
@@ -150,24 +147,28 @@ def test_a_figure_of_one_seed_is_judged_by_the_middle_of_many(
     assert (judged.verdict, judged.ours) == (expected, shown)
 
 
+class Run(NamedTuple):
+    """A run of which the seed and the utilisation over time are known."""
+
+    seed: int
+
+    def summary(self):
+        return {"utilisation_pct": 7.25}
+
+
 @pytest.mark.parametrize(("share", "expected"), [(0.99, REPRODUCED), (1.01, DIFFERENT)])
 def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkeypatch):
     """A mean of five seeds and one further value differ by sqrt(1 + 1/5) deviations."""
     by_seed = {42: 4.0, 0: 1.0, 1: 2.0, 2: 3.0, 3: 5.0}
     most = stats.t.ppf(0.975, 4) * np.std([*by_seed.values()], ddof=1) * 1.2**0.5
-    column = experiments.PRINTED["5.1"].columns.index("utilisation, %")
-    rows = experiments.PRINTED["5.1"].rows
-    printed = {row: float(cells[column]) for row, cells in rows.items()}
-    [row, *_] = rows
-    middle = printed[row] - share * most - rounding(rows[row][column])
-    runs = lambda *_: SimpleNamespace(summary=lambda: {"utilisation_pct": 7.25})  # noqa: E731
-    seeds = iter([*by_seed] * len(rows))
-    monkeypatch.setattr(verdict, "simulate", runs)
-    monkeypatch.setattr(
-        verdict,
-        "event_utilisation_pct",
-        lambda run: middle - 3 + by_seed[next(seeds)],
+    figures = dict(
+        zip(PRINTED["5.1"].columns, next(iter(PRINTED["5.1"].rows.values())))
     )
+    printed = figures["utilisation, %"]
+    middle = float(printed) - share * most - rounding(printed)
+    monkeypatch.setattr(verdict, "simulate", lambda *of: Run(of[-1]))
+    run_pct = lambda run: middle - 3 + by_seed[run.seed]  # noqa: E731
+    monkeypatch.setattr(verdict, "event_utilisation_pct", run_pct)
     judged = next(verdict._event_utilisation("5.1"))
     assert (judged.verdict, judged.n) == (expected, 1)
     assert judged.ours == f"{middle + 1:.2f} (7.2)"

@@ -44,6 +44,10 @@ def test_what_is_no_number_is_null_however_deep():
     }
 
 
+def test_nested_values_are_indented_by_two_spaces():
+    assert json_text({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
+
+
 # with as few jobs and seeds as there can be, so that figures are missing
 LINES = [
     "compare cluster jobs=1 warm_up=0 --policies fifo,easy --seeds 1",

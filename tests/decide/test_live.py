@@ -108,6 +108,7 @@ def test_stock_as_last_seen_is_what_a_policy_sees():
         assert len(next_dispatches(state, DAY, by_status).rows) == number
 
 
+@pytest.mark.slow
 def test_a_decision_takes_a_tenth_of_a_second():
     run = cg.simulate(DAY, "triage", 3, engine="simpy")
     table = run.state(3000.0).table()
@@ -158,6 +159,7 @@ SURE = replace(  # an order takes five seconds to come, and a job a minute
     market=cg.Market(cg.Clock(((0, 100.0),)), ((5.0, 5.0),) * 3, high_cap=1),
 )
 JOB_S = 5 + 59.7
+FIRST = ("wait_min", "last_end_min", "queue_empty_min", "cost_usd")
 
 
 @pytest.mark.parametrize(
@@ -193,6 +195,10 @@ def test_a_job_that_cannot_be_in_time(deadlines_s, late, order, missed):
     assert sorted(starts_s, key=starts_s.get) == order
     means = {row["alternative"]: row["missed"]["mean"] for row in result.figures}
     assert means == {"triage": 1, **missed}
+    figures = {name: result.figures[0][name]["mean"] for name in FIRST}
+    rent_usd = 3 * 59.7 * cg.THESIS_GPUS[0].price_usd_per_h / 3600
+    by_hand = [(100 + JOB_S) / 60, 3 * JOB_S / 60, 2 * JOB_S / 60, rent_usd]
+    assert [*figures.values()] == pytest.approx(by_hand)
 
 
 # ---- a forecast ----

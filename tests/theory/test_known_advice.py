@@ -96,20 +96,6 @@ def test_a_quantile_is_the_least_value_that_few_enough_jobs_exceed():
     assert [values[f"p{p}_tardiness_min"] for p in (90, 95, 99)] == [8, 9, 10]
 
 
-@pytest.mark.slow
-def test_a_target_below_what_any_fleet_can_do_is_out_of_reach():
-    """Four of forty jobs are longer than their deadline on the only type."""
-    due_s = np.where(np.arange(40) % 10, 1200.0, 599.0)
-    scenario = place([1200.0 * n for n in range(40)], due_s=due_s)
-    advice = advise(scenario, ["fifo"], range(3), target="miss<=9.9%", prices=PRICES)
-    assert advice.least["miss_pct"] == 10.0
-    assert "miss_pct <= 9.9: no plan gets below 10.00; " in advice.lines[2]
-    [late] = [text for text in advice.rest if "cannot be in time" in text]
-    assert late.startswith("10.00 % of the jobs cannot be in time whatever you do")
-    at_boundary = advise(scenario, ["fifo"], range(3), target="miss<=10%")
-    assert "miss_pct <= 10: met" in at_boundary.lines[2]
-
-
 def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
     market = cg.Market(FLAT, delay_s=((30, 30),) * 3)
     scenario = place([1200.0 * n for n in range(20)], market=market)

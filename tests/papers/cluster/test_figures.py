@@ -8,6 +8,7 @@ import pytest
 from support import rows_of
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import printed, table
 from cgrsp_simpy.papers.cluster.figures import (
@@ -32,6 +33,15 @@ RUNS = Runs(**SMALL)
 @cache
 def plotted(id):
     return rows_of(FIGURES[id], RUNS)
+
+
+def test_studies_are_cut_as_printed_and_whole_below_a_load_of_one():
+    studies = table.studies([0.5, 1.0], [0], 4, None, ["fifo"])
+    assert [*studies] == [(table.CUT, 0.5), (table.CUT, 1.0), (UNCUT, 0.5)]
+    alone = Offered(jobs=10, load=0.5, warm_up=0, after=0)
+    assert table.scenario(table.CUT, 0.5, 10).source == alone
+    around = Offered(jobs=10, load=0.5, warm_up=10, after=80)
+    assert table.scenario(UNCUT, 0.5, 10).source == around
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The thesis's tables: what is printed, and what each cell measures."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -180,6 +181,32 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
     # eleven policies on the hectic day, seven on three other fleets, four other
     # critical ratios
     assert len(calls) == 2 * (11 + 3 * 7 + 4)
+
+
+def test_dispatches_from_a_long_queue_are_those_of_more_than_ten_jobs():
+    """Of twelve jobs that arrive at once, the first two leave more than ten behind
+    them, themselves included.
+    """
+    jobs = {"submit_s": np.zeros(12), "dispatch_s": np.arange(1.0, 13.0)}
+    run = SimpleNamespace(jobs=jobs)
+    assert experiments.queue_pct(run) == pytest.approx(100 * 2 / 12)
+
+
+def test_days_of_a_kind_are_averaged_per_month():
+    days = [
+        {"kind": kind, "policy": policy, "replication": month, "wait_min": wait_min}
+        for kind, policy, month, wait_min in (
+            ("hectic", "rh", 0, 1.0),
+            ("hectic", "rh", 0, 4.0),
+            ("hectic", "rh", 2, 7.0),
+            ("hectic", "rh", 3, 9.0),
+            ("hectic", "fifo", 0, 10.0),
+            ("quiet", "rh", 1, 10.0),
+        )
+    ]
+    results = experiments.Results(None, days, None, None)
+    source = Source(f"{MONTH} hectic", "rh", "wait_min")
+    assert results.values(source, 3).tolist() == [2.5, 7.0]
 
 
 @pytest.mark.slow

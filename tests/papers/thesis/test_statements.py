@@ -1,6 +1,7 @@
 """Sentences of the thesis, judged by its printed figures and by ours."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,6 +49,23 @@ CONFIRMED = {
     "CADR is over 60 % less late than RH over the month",
     "SPT's wait is about 20 % below FIFO's",
 }
+
+
+@pytest.mark.parametrize(
+    ("low_pct", "queued_pct", "verdicts"),
+    [
+        (4.99, 24.99, [REPRODUCED, REPRODUCED]),
+        (5.0, 25.0, [DIFFERENT, DIFFERENT]),
+    ],
+)
+def test_sentences_on_records_are_judged_by_their_shares(
+    low_pct, queued_pct, verdicts, monkeypatch
+):
+    run = SimpleNamespace(summary=lambda: {"wait_min": 1.0})
+    monkeypatch.setattr(statements, "simulate", lambda *_: run)
+    monkeypatch.setattr(statements, "low_stock_pct", lambda _: low_pct)
+    monkeypatch.setattr(statements, "queue_pct", lambda _: queued_pct)
+    assert [entry.verdict for entry in statements._of_records()] == verdicts
 
 
 class Given:

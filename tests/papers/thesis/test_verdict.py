@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +13,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis import experiments, verdict
 from cgrsp_simpy.papers.thesis.experiments import (
-    HECTIC,
     TABLES,
     OfMeans,
     average,
@@ -19,6 +20,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     pooled_d,
     reproduce,
 )
+from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import (
     Judged,
     Tally,
@@ -92,7 +94,8 @@ def few():
     cells = tuple(cell for cell in TABLES["5.3"].cells if cell.row in rows)
     table = replace(TABLES["5.3"], cells=cells)
     results = reproduce([(cell.measure, 6) for cell in cells])
-    return {
+    [edf] = [cell for cell in cells if (cell.row, cell.column) == (rows[1], "t")]
+    return {"edf": results.sample(edf.measure, 5)} | {
         n: {
             (figure.row, figure.column): figure
             for figure in verdict.judged(table, replace(results, replications=n))
@@ -113,15 +116,62 @@ def test_at_six_seeds_one_t_differs_and_the_others_are_undecided(few):
 
 
 def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
-    n, figures = 5, few[5]
-    edf, fifo = (
-        [cg.simulate(HECTIC, policy, seed).summary()["wait_min"] for seed in range(n)]
-        for policy in ("edf", "fifo")
-    )
-    row = "EDF vs FIFO, wait"
+    row, figures, (edf, fifo) = "EDF vs FIFO, wait", few[5], few["edf"]
     assert figures[row, "p"].ours == verdict.p_text(stats.ttest_rel(edf, fifo).pvalue)
     significant = figures[row, "significant"]
     assert (significant.ours, significant.verdict) == ("No", UNDECIDED)
+
+
+@pytest.mark.parametrize(
+    ("shift", "spread", "expected", "shown"),
+    [
+        (0.0, 10.0, REPRODUCED, "274.58 (-134.42 to 283.58; 44 %)"),
+        (185.9, 10.0, REPRODUCED, "460.48 (51.48 to 469.48; 4 %)"),
+        (186.1, 10.0, DIFFERENT, "460.68 (51.68 to 469.68; 4 %)"),
+        (-232.1, 10.0, DIFFERENT, "42.48 (-366.52 to 51.48; 96 %)"),
+        (0.004, 0.0, REPRODUCED, "51.58 at every seed"),
+        (-0.004, 0.0, REPRODUCED, "51.58 at every seed"),
+        (0.006, 0.0, DIFFERENT, "51.59 at every seed"),
+        (-0.006, 0.0, DIFFERENT, "51.57 at every seed"),
+    ],
+)
+def test_a_figure_of_one_seed_is_judged_by_the_middle_of_many(
+    shift, spread, expected, shown
+):
+    """Of 45 values at even distances 95 % lie from 18.6 below to 23.2 above one."""
+    [cell, *_] = TABLES["5.1"].cells
+    cell = replace(cell, printed="51.58")
+    values = 51.58 + shift + spread * (np.arange(45) - 19.7) * (spread > 0)
+    results = SimpleNamespace(sample=lambda measure, n: [values])
+    judged = verdict._single("5.1", cell, results, 45)
+    assert (judged.verdict, judged.ours) == (expected, shown)
+
+
+class Run(NamedTuple):
+    """A run of which the seed and the utilisation over time are known."""
+
+    seed: int
+
+    def summary(self):
+        return {"utilisation_pct": 7.25}
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.99, REPRODUCED), (1.01, DIFFERENT)])
+def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkeypatch):
+    """A mean of five seeds and one further value differ by sqrt(1 + 1/5) deviations."""
+    by_seed = {42: 4.0, 0: 1.0, 1: 2.0, 2: 3.0, 3: 5.0}
+    most = stats.t.ppf(0.975, 4) * np.std([*by_seed.values()], ddof=1) * 1.2**0.5
+    figures = dict(
+        zip(PRINTED["5.1"].columns, next(iter(PRINTED["5.1"].rows.values())))
+    )
+    printed = figures["utilisation, %"]
+    middle = float(printed) - share * most - rounding(printed)
+    monkeypatch.setattr(verdict, "simulate", lambda *of: Run(of[-1]))
+    run_pct = lambda run: middle - 3 + by_seed[run.seed]  # noqa: E731
+    monkeypatch.setattr(verdict, "event_utilisation_pct", run_pct)
+    judged = next(verdict._event_utilisation("5.1"))
+    assert (judged.verdict, judged.n) == (expected, 1)
+    assert judged.ours == f"{middle + 1:.2f} (7.2)"
 
 
 def test_statistics_work_along_the_last_axis():

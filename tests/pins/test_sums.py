@@ -109,7 +109,7 @@ def programmed():
                 "states": program.chance**2,
                 "value": np.where(np.isinf(value), 0.0, value),
                 "choices": choices,
-                "solved": program.choices,
+                "solved": program.choices[1:],
                 "late": program.late,
                 "shape": program.choices.shape,
             }

@@ -100,7 +100,7 @@ def programmed():
     seen = []
 
     def watching(view):
-        if view.on is None:
+        if len(seen) < 3:
             program = expected.Plan(view)
             shape = (2 + len(program.up), program.up.shape[1], len(program.slack))
             after = np.random.default_rng(0).random(shape)
@@ -115,6 +115,7 @@ def programmed():
             }
             sums = {name: float(np.sum(part)) for name, part in parts.items()}
             seen.append((program.lost, program.numbers, program.moving, sums))
+        if view.on is None:
             yield view.job, view.on_demand
 
     with pytest.MonkeyPatch.context() as patch:

@@ -95,6 +95,35 @@ SPOT = {
 }
 
 
+def programmed():
+    """Return what the dynamic program of a market is, and one of its steps."""
+    seen = []
+
+    def watching(view):
+        if len(seen) < 3:
+            program = expected.Plan(view)
+            shape = (2 + len(program.up), program.up.shape[1], len(program.slack))
+            after = np.random.default_rng(0).random(shape)
+            value, choices = program.step(after, np.arange(shape[2]) - 3)
+            parts = {
+                "states": program.chance**2,
+                "value": np.where(np.isinf(value), 0.0, value),
+                "choices": choices,
+                "solved": program.choices[1:],
+                "late": program.late,
+                "shape": program.choices.shape,
+            }
+            sums = {name: float(np.sum(part)) for name, part in parts.items()}
+            seen.append((program.lost, program.numbers, program.moving, sums))
+        if view.on is None:
+            yield view.job, view.on_demand
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expected, "STEPS", 60)
+        subject_of(SPOT["three zones"]).run(watching, 1)
+    return seen
+
+
 # ---- jobs that wait ----
 
 
@@ -238,6 +267,7 @@ CASES = {
     ),
     "search": searched,
     "bursty jobs": generated,
+    "program": programmed,
     "fit": fitted,
     "polls": counted,
 }

@@ -156,21 +156,3 @@ def test_where_storage_is_dear_it_does_not_go_back_and_forth(monkeypatch):
         subject_of(place).make_policy("expected-cost"), 0, drawn=[(0.0, job, market)]
     )
     assert not made.advance(200)  # it ends within so many events
-
-
-def test_a_preemption_without_notice_costs_half_the_time_between_checkpoints(
-    monkeypatch,
-):
-    monkeypatch.setattr(expected, "STEPS", 60)
-    lost_s = []
-
-    def watching(view):
-        if view.on is None:
-            plan = expected.Plan(view)
-            lost_s.append(round(plan.lost * plan.step_s))
-            yield view.job, view.on_demand
-
-    for notice_s in (0, 60):
-        saved = Checkpoints(checkpoint_s=600, write_s=60, notice_s=notice_s)
-        subject_of(cg.spot.Scenario(checkpoints=saved)).run(watching)
-    assert {*lost_s} == {360, 60}

@@ -191,18 +191,6 @@ def test_all_jobs_wait_for_hours(exponential, low_h, high_h):
 # ---- as every source of jobs ----
 
 
-def test_jobs_come_in_order_and_after_time_zero(bursty):
-    assert bursty.submit_s[0] > 0
-    assert (np.diff(bursty.submit_s) >= 0).all()
-    assert all(column.shape == (MILLION,) for column in bursty)
-    assert [column.dtype.name for column in bursty] == [
-        "float64",
-        "float64",
-        "int64",
-        "float64",
-    ]
-
-
 @pytest.mark.parametrize("jobs", [1, 40_000])
 def test_fewer_jobs_are_the_first_of_more(bursty, jobs):
     """Jobs depend on the seed alone, not on how many are asked for."""

@@ -374,12 +374,12 @@ def answer_of(script, name, nth=0):
     return space[name]
 
 
-def code_tests(right, wrong):
+def code_tests(right, wrong, others=range(1, 5)):
     """Return two tests of exercises that ask for code: right and wrong answers.
 
     right: number -> code. wrong: (number, hint, code) or (number, hint, old text, new
     text, ...) of the right code. Each on twenty drawn cases: those of the students; the
-    slow tests draw others.
+    slow tests draw others, with these seeds.
     """
 
     def verdict(number, code, seed, monkeypatch):
@@ -389,7 +389,7 @@ def code_tests(right, wrong):
 
     each_seed = pytest.mark.parametrize(
         "seed",
-        [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))],
+        [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in others)],
     )
 
     @each_seed

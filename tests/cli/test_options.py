@@ -90,7 +90,7 @@ REFUSED = "; add --yes to start anyway"
         (700, {"kept": 100_000}, "700 jobs will be run, which takes about a minute"),
         (
             700,
-            {"kept": 150_000},
+            {"kept": 105_000},
             "700 jobs will be run, which takes about a minute, 0.1 GB",
         ),
         (1, {"kept": 8_000_000}, ""),

@@ -107,6 +107,7 @@ REFUSED = {  # a command -> what its one line says
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],
     "plan waiting --limit p95=600": ["--limit", "omitted: plans by formula"],
+    "plan a.csv machine=3 machine=4 --limit p95=600": ["machine(='3 and 4')", "once"],
     "plan waiting --duration 0": ["--duration(=0.0)", "> 0"],
     "plan waiting --policies ajw,ajw": ["--policies(='ajw,ajw')", "different names"],
     "lectures 1 --copy x --slides x": ["not allowed with argument --copy"],

@@ -307,13 +307,16 @@ def test_a_market_of_a_file(tmp_path, monkeypatch):
     assert scenario == expected
 
 
-def test_instances_of_files(tmp_path, monkeypatch):
+def test_instances_of_files(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main("sample tasks.csv hgsp:tasks1 source.tasks=9 --seed 3".split()) == 0
+    line = "sample tasks.csv hgsp:tasks1 source.tasks=500 --seed 3"
+    text = output(capsys, *line.split())
     instance = Worded("hgsp", ["instance=tasks.csv", "noise=0.5"]).scenario
-    level = subject_of(cg.hgsp.Scenario("tasks1")).varied(tasks=9)
+    level = subject_of(cg.hgsp.Scenario("tasks1")).varied(tasks=500)
     drawn = subject_of(level).draw(3)
     assert (instance.source.arrival_s == drawn.arrival_s).all()
+    hours = drawn.arrival_s.max() / 3600
+    assert hours > 0.2 and f": 500 tasks over {hours:.1f} h for " in text
     (tmp_path / "wt40.txt").write_text(" ".join(["3"] * 40 + ["1"] * 40 + ["9"] * 40))
     words = ["orlib=wt40.txt", "orlib.machines=3"]
     assert Worded("hgsp", words).scenario.source.tasks == 40

@@ -102,7 +102,8 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]
             return scenario, policy, []
     pickler = ByValue(share=True)
     try:
-        data = pickler.dumps((scenario if users else None, policy))
+        with _IMPORTS:  # not while another thread imports its copies
+            data = pickler.dumps((scenario if users else None, policy))
         if not pickler.holds_user_code:
             return scenario, policy, []
         (scenario_copy, policy_copy), modules = pickler.loads(data)

@@ -6,6 +6,8 @@ import importlib
 import random
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -152,6 +154,20 @@ def test_the_row_of_a_seed_does_not_depend_on_other_rows(name, source, rememberi
         [],
         0,
     )
+
+
+def counts_in_a_module(env):
+    import turns  # of the fixture
+
+    turns.count += 1
+    time.sleep(0.05)  # so that another thread begins its run
+    return {"count": turns.count}
+
+
+def test_runs_in_threads_do_not_import_the_copies_of_others(remembering):
+    with ThreadPoolExecutor(2) as threads:
+        study = cg.compare(cg.model(counts_in_a_module), None, range(4), threads)
+    assert study.values("counts_in_a_module", "count") == [1] * 4
 
 
 def test_each_run_of_a_study_begins_with_what_a_script_has_left(remembering):

@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def log_of_days(folder, days, per_day=24):
     gap_s = 86_400 / per_day
     jobs = (
         (gap_s * n, gap_s * 1.25 if int(n / per_day) % 2 else gap_s / 6)
-        for n in range(days * per_day + 1)
+        for n in range(round(days * per_day) + 1)
     )
     file.write_text(
         "submit_s,service_s\n" + "".join(f"{at:.0f},{run}\n" for at, run in jobs)
@@ -317,22 +318,24 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
         {"types": "free types"},
         {"policy": "edf", "types": "free types"},
         {"types": "spot RTX A4500"},
+        {"types": "spot RTX A5000"},
         {"policy": "fifo-later"},
         {"slots": 4},
+        {"slots": 6, "hours": ((0.0, 5), (12.0, 6))},
         {"slots": 6},
     )
     now = Option("fifo", 5, "fixed types")
     tried = [now._replace(**change) for change in changes]
     own = advice_on(cg.day("normal", jobs=20), range(3), tried=tried, slots=6)
+    own.trials.run([now._replace(types="spot RTX 3090")], own.search.seeds[:1])
     compared = [row for row in own.rows if row["compared"]]
     assert [
         Option(row["policy"], row["slots"], row["types"]) for row in compared
     ] == own.compared
     assert len(own.rows) == len(compared) + len(own.tried)
-    for row in own.rows:
+    for row, option in zip(own.rows, [*own.compared, *own.tried], strict=True):
         assert row[COST] == pytest.approx(sum(row[part] for part in PARTS))
         seeds = own.seeds if row["compared"] else own.search.seeds[: row["seeds"]]
-        option = Option(row["policy"], row["slots"], row["types"])
         fleet, policy = own.trials.fleet(option), own.trials.policies[option.policy]
         waits_min = [cg.simulate(fleet, policy, n).summary()["wait_min"] for n in seeds]
         assert row["wait_min"] == pytest.approx(np.mean(waits_min))
@@ -343,11 +346,24 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
         "types",
         "slots",
         "start later",
+        "slots by the hour",
         "spot",
         "policy, types",
     }
     assert {row["change"] for row in own.shown} == kinds and len(own.shown) <= 12
-    assert len(own.tables[0].rows) == len(own.shown) + 1
+    [spot] = [row for row in own.shown if row["change"] == "spot"]
+    costs = {row["types"]: row[COST] for row in own.rows if row["seeds"] == 2}
+    spots = ("spot RTX A4500", "spot RTX A5000")
+    assert spot["types"] == min(spots, key=costs.__getitem__)
+    [head, *cells] = own.tables[0].rows
+    names = ("change", "policy", "types")
+    for row, shown in zip(own.shown, map(partial(zip, head), cells), strict=True):
+        shown = dict(shown)
+        assert [shown[name] for name in names] == [row[name] for name in names]
+        assert shown["slots"] == (row["hours"] or str(row["slots"]))
+        assert float(shown[COST].split()[0]) == pytest.approx(row[COST], abs=0.005)
+        of = "" if row["compared"] else " of the search"
+        assert shown["seeds"] == f"{row['seeds']}{of}"
     assert "Spot instances cost 0.4 of a type's price" in own.tables[0].note
     assert own._repr_html_().count("<tr>") == len(own.shown) + 1
 
@@ -377,9 +393,9 @@ def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
 
 def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
     """By hand: the jobs of each day of each seed, what they cost today and with what is
-    found.
+    found. The log is of 8.75 days, divided into nine.
     """
-    scenario = log_of_days(tmp_path, 9, 8)
+    scenario = log_of_days(tmp_path, 8.75, 8)
     found = advice_on(scenario, range(3), slots=2)
 
     def daily(option):
@@ -395,8 +411,8 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
                 + wait_s / 60e3
             )
             for at, cost in zip(jobs["submit_s"], costs_usd):
-                costs[min(8, int(at // 86_400))] += cost / 3
-        return costs + 0.25 * option.slots
+                costs[min(8, int(9 * at / (8.75 * 86_400)))] += cost / 3
+        return costs * 9 / 8.75 + 0.25 * option.slots
 
     saved = daily(found.now) - daily(found.best)
     around = np.concatenate([saved, saved[:2]])  # blocks of 3, in a circle

@@ -121,9 +121,9 @@ def scarce(jobs, free_types=False):
 @pytest.mark.parametrize("objective", ["wait", "miss", "mix"])
 def test_brute_force_finds_nothing_better(objective):
     for seed in range(3):
-        assert optimum(scarce(4), seed, objective).value == pytest.approx(
-            brute_force(scarce(4), seed, objective)
-        )
+        best = optimum(scarce(4), seed, objective)
+        assert best.value == pytest.approx(brute_force(scarce(4), seed, objective))
+        assert [record.job for record in best.schedule] == list(range(4))
 
 
 @pytest.mark.quick_cases(1)

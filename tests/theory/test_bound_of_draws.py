@@ -323,7 +323,7 @@ def test_the_frontier_of_one_seed_has_no_intervals_in_its_picture():
     rows[1] |= {"wait_min_half": np.nan, "miss_pct_half": np.nan}
     texts = policies_and_frontier(rows).get_legend().texts
     labels = [text.get_text() for text in texts]
-    assert labels == ["edf", "lower bound", "no policy"]
+    assert labels == ["edf", "lower bound", "below the bound"]
 
 
 def test_the_frontier_is_redrawn_with_its_title(tmp_path):

@@ -185,6 +185,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "numbers of links need only differ",
     (
         "dag/problem.py",
+        "if gpu.shape[1] and (problem.contention or gpu.shape[1] < FEW):",
+    ): "plans at once have the same times as one by one, to the bit",
+    (
+        "dag/problem.py",
         "of_unit = np.full(graph.units, -2)",
     ): "every unit has a node",
     (

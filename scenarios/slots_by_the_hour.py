@@ -1,8 +1,8 @@
 """Slots by the hour, or one more slot when jobs wait?
 
-The better of the two costs at most a third of the best fixed number of slots. If a slot
-boots in five minutes, the rule is best: it opens what a day needs. If it takes 40
-minutes, the rule is too late for the rush, and the schedule is best.
+The better of the two costs about a third of the best fixed number of slots, or less. If
+a slot boots in five minutes, the rule is best: it opens what a day needs. If it takes
+40 minutes, the rule is too late for the rush, and the schedule is best.
 
 Jobs of ten minutes or so: three in two hours, and thirty from 9 to 10 h; each is due 30
 minutes after its submission. A missed deadline costs 1 USD, a slot 2 USD per day, paid

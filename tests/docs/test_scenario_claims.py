@@ -199,6 +199,42 @@ def test_warm_or_cold_a_minute_on_a_hectic_day():
     assert 1 < cold["wait_min"] - five["wait_min"] < 3
 
 
+def test_slots_by_the_hour_the_rule_is_best_if_slots_boot_quickly():
+    slots = script("slots_by_the_hour")
+    for boot_s, best in zip(slots.BOOTS_S, ("threshold rule", "1 slot, ")):
+        usd = {
+            name: np.mean([slots.cost_of(day, seed)[0] for seed in SEEDS])
+            for name, day in slots.plans(boot_s).items()
+        }
+        cheapest = min(usd, key=usd.get)
+        assert cheapest.startswith(best)
+        fixed = min(usd[name] for name in usd if "always open" in name)
+        assert usd[cheapest] < 0.4 * fixed
+        assert (usd["threshold rule"] > 2 * fixed) == (best == "1 slot, ")
+
+
+@pytest.mark.parametrize("overhead", [0.05, 0.2])
+def test_spot_deadline_who_waits_until_it_is_late_pays_nearly_all(overhead):
+    market = cg.spot.TwoState(up_h=2.3, down_h=1.6)
+    day = cg.spot.Scenario(market, hours=48.0, deadline=52.0, overhead=overhead)
+    study = cg.compare(day, ["greedy", "uniform-progress"], SEEDS)
+    assert 85 < study.means()["greedy"]["cost_pct"].mean < 100
+    assert less(study, "cost_pct", "uniform-progress", "greedy")
+
+
+def test_how_many_zones_each_one_saves_and_the_second_the_most():
+    """Under greedy the second one does not save the most."""
+    market = cg.spot.TwoState(up_h=1.0, down_h=3.0)
+    day = cg.spot.Scenario(market, hours=24.0, deadline=28.0)
+    policies = ["greedy", "uniform-progress"]
+    study = cg.sweep(day, {"zones": [1, 2, 3, 4]}, policies, range(6000, 6020))
+    for policy in policies:
+        means = [each.means()[policy]["cost_pct"].mean for each in study.studies]
+        saved = -np.diff(means)
+        assert saved.min() > 0
+        assert (saved.argmax() == 0) == (policy != "greedy")
+
+
 def test_spot_checkpoints_youngs_interval_is_near_the_best():
     own = script("spot_checkpoints")
     minutes = (2, 5, 10, 20, 40, 80, None)

@@ -180,7 +180,7 @@ test_bad_input_is_refused_in_one_line = refusals(
     (
         lambda: cg.llm.Scenario(LISTED, ONE, STEPS),
         (
-            "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1"
+            "request 2 needs a cache of 1100 tokens; a replica of 1 h100-80gb, 1 per"
             " replica has 1000"
         ),
     ),

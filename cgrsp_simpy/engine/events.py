@@ -56,6 +56,20 @@ class Event(NamedTuple):
         ).rstrip()
 
 
+def is_invalid_yield(error: BaseException | None) -> bool:
+    """Return whether SimPy raised an error because a process yielded no event.
+
+    SimPy quotes the line from its file, which code in a notebook does not have: then
+    the error is an OSError.
+    """
+    no_file = isinstance(error, OSError) and isinstance(
+        error.__context__, AttributeError
+    )
+    return no_file or (
+        isinstance(error, RuntimeError) and "Invalid yield value" in str(error)
+    )
+
+
 Listener = Callable[[Event], object]  # called with each event of a run
 LARGEST_ID = 2**63 - 1  # of columns
 

@@ -39,6 +39,7 @@ from cgrsp_simpy.engine.events import (
     check_id,
     claimant,
     delay_until,
+    is_invalid_yield,
     job_id,
     policy_name,
 )
@@ -623,7 +624,7 @@ class Simulation:
         except (simpy.core.EmptySchedule, simpy.core.StopSimulation):
             self._watchdog.check_deadlock()
             return False
-        except (simpy.Interrupt, RuntimeError) as error:
+        except (simpy.Interrupt, RuntimeError, OSError) as error:
             explained = self._explained(error)
             if explained is None:
                 raise
@@ -636,9 +637,11 @@ class Simulation:
         something other than an event. None for other errors.
         """
         if not isinstance(error, simpy.Interrupt):
-            text = " ".join(str(error).split())
-            if "Invalid yield value" not in text:  # SimPy's message
+            if not is_invalid_yield(error):
                 return None
+            text = " ".join(str(error).split())
+            if isinstance(error, OSError):
+                text = "Invalid yield value"
             return InputError(
                 f"{text}: a process yields events, such as run.timeout(5); to run"
                 " another generator, such as run.resumed(job, 5), use `yield"

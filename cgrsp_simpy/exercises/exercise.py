@@ -21,6 +21,7 @@ from numpy.random import Generator
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.checks import error_text, is_number, require, shown
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.engine.events import is_invalid_yield
 
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
@@ -156,12 +157,9 @@ def code(
 
 def _described(error: BaseException) -> str:
     """Return the text of an answer's error, in one line."""
-    text, context = error_text(error), error.__context__
-    # SimPy's message quotes the source file, which a cell of a notebook does not have
-    no_source = isinstance(error, OSError) and isinstance(context, AttributeError)
-    if no_source or "Invalid yield value" in text:
+    if is_invalid_yield(error):
         return "a process yields events, such as `yield env.timeout(5)`, not `yield 5`"
-    return text
+    return error_text(error)
 
 
 @contextmanager

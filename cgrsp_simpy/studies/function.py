@@ -22,7 +22,7 @@ from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import write_csv
 from cgrsp_simpy.base.timeline import MOST_LETTERS, VISIT, Timeline
 from cgrsp_simpy.engine.claim import ClaimRecord
-from cgrsp_simpy.engine.events import Environment, policy_name
+from cgrsp_simpy.engine.events import Environment, is_invalid_yield, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.monitors import (
     Resource,
@@ -417,10 +417,16 @@ class FunctionModel(Model):
         """Call the function with its arguments and return its result."""
         received = {"env": env, "draw": Draw(seed), "seed": seed}
         names = inspect.signature(self.function).parameters
-        return self.function(
-            **{name: value for name, value in received.items() if name in names},
-            **self.parameters,
-        )
+        passed = {name: value for name, value in received.items() if name in names}
+        try:
+            return self.function(**passed, **self.parameters)
+        except OSError as error:
+            if is_invalid_yield(error):
+                raise InputError(
+                    f"a process of {self.name} yielded a value that is no event, such"
+                    " as env.timeout(5)"
+                ) from None
+            raise
 
     def varied(self, parameters: Mapping[str, Any]) -> FunctionModel:
         """Return the model with changed parameters; InputError for an unknown name."""

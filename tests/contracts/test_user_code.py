@@ -74,6 +74,28 @@ def test_a_forgotten_word_is_named(job_process, beside, words, slots):
     check_refused(lambda: simulated(job_process, slots=slots, beside=beside), [words])
 
 
+CELL = """
+import cgrsp_simpy as cg
+def process(env):
+    yield 5
+@cg.model
+def bank(env):
+    env.process(process(env))
+    env.run()
+"""
+
+
+def test_a_yield_of_no_event_is_explained_in_a_notebook_too():
+    """Whose cells are in no file that SimPy could quote."""
+    cell = {}
+    exec(compile(CELL, "cell 1", "exec"), cell)
+    check_refused(lambda: cg.simulate(cell["bank"]), "yielded a value that is no event")
+    check_refused(
+        lambda: simulated(lambda run, job: cell["process"](run.env)),
+        "Invalid yield value: a process",
+    )
+
+
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -1.0, "5", None])
 @pytest.mark.parametrize("where", [lambda run: run, lambda run: run.env])
 def test_a_timeout_that_is_no_finite_time_is_refused(delay, where):

@@ -19,6 +19,7 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, generate
 from cgrsp_simpy.cluster.logs import jobs_of, read_jobs
 from cgrsp_simpy.cluster.replay import (
+    FLOOR,
     MOST_UNEXPLAINED,
     ORDERED,
     changed,
@@ -335,6 +336,18 @@ test_a_job_cannot_follow_one_that_arrives_later = refusals(
         "job 1 must come after its predecessor",
     )
 )
+
+
+@pytest.mark.slow
+def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
+    """A fifth of the jobs was submitted 2 to 6 hours before it was eligible."""
+    path = Path(__file__).resolve().parents[3] / "shared/data/cases/p09b_dependency.txt"
+    if not path.exists():
+        pytest.skip("the folder of cases is absent")
+    nodes = cg.cluster.Cluster((8,) * 8)
+    found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
+    assert found.explained_by == ["easy"] and found.agreement["easy"].mean() > FLOOR
+    assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)
 
 
 def test_a_what_if_moves_the_whole_chain(file):

@@ -451,6 +451,27 @@ def test_a_budget_buys_the_least_inconvenience():
     assert found.slots == 6 and bills[6] <= 2.0 < bills[7]
 
 
+@pytest.mark.slow
+def test_a_class_with_a_price_of_its_own():
+    """Gold jobs of weight 20 go first by the c mu rule (Cox and Smith 1961); of weight
+    1 the order is that of the shortest.
+    """
+    prices = Prices(0.0, 0.0, 0.01, 50.0)
+    for weight, policy in ((20.0, "c-mu"), (1.0, "spt")):
+        gold = cg.DeadlineClass("gold", 0.3, 1e6, weight=weight)
+        classes = (gold, cg.DeadlineClass("rest", 0.7, 1e6))
+        found = search(
+            place(75.0, classes=classes), ["fifo", "spt", "c-mu"], prices
+        ).cheapest()
+        costs = {
+            each: truth(place(75.0, classes=classes), Option(each, 1, FIXED), prices)
+            for each in ("fifo", "spt", "c-mu")
+        }
+        assert costs[found.policy] <= 1.001 * min(costs.values())
+        assert costs[policy] <= 1.001 * min(costs.values()) < 0.999 * costs["fifo"]
+    assert costs["c-mu"] == pytest.approx(costs["spt"])
+
+
 @pytest.mark.long
 def test_what_is_found_is_nearly_the_best_of_all():
     """Of two policies on 2 to 12 slots of all kinds, each on 10 seeds: 2 % dearer at

@@ -216,6 +216,13 @@ def test_a_suspended_job_keeps_what_it_has_done():
     ).jobs["finish_s"].tolist() == [100, 200]
 
 
+def test_the_instance_of_a_suspended_job_is_kept_warm_for_the_next():
+    """Both jobs after the first delay of 10 s start at once."""
+    terms = cg.Terms(suspension=True, warm_s=1e4)
+    run = cg.simulate(scenario([(0, 1e6), (40, 200)], terms, TEN_S), "edf-p")
+    assert run.jobs["finish_s"].tolist() == [210, 140]
+
+
 def test_only_the_job_of_the_latest_deadline_gives_way():
     jobs = [(0, 3000), (0, 9000), (0, 5000), (10, 200), (10, 4000)]
     run = cg.simulate(scenario(jobs, SUSPENSION, AT_ONCE, slots=3), "edf-p")

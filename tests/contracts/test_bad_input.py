@@ -160,6 +160,7 @@ TOML = [
     ),
     # an unknown key; the nearest
     (POISSON + "[fleet]\nslot = 3", ["[fleet]", "'slot'", "mean 'slots'"]),
+    (POISSON + "tarce = 'x.csv'", ["[workload]", "'tarce'", "mean 'trace'"]),
     (POISSON + '[fleet]\nfree_types = "yes"', ["free_types", "'yes'"]),  # a text
     # a text, which would count as true
     (POISSON + '[fleet]\nfree_types = "False"', ["free_types", "'False'"]),

@@ -70,6 +70,7 @@ def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says
         for i in range(0, 9000, 7)
     )
     leaves = 1 - ON_TWO.holding(GPU.name).kept(0.0, 600.0)
+    assert cg.Market().holding(GPU.name).kept(0.0, 1e-9) == 0  # does not persist
     for inside, share in ((low, 0.6), (~low, 0.4)):
         ends = np.sum(inside[:-1] & ~inside[1:])
         assert inside.sum() / ends == pytest.approx(1 / (share * leaves), rel=0.1)

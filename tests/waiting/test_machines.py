@@ -154,6 +154,7 @@ def idle(submit_s):
 
 test_what_cannot_be_is_refused_in_one_line = refusals(
     (lambda: ExponentialJobs(0), ["jobs(=0)"]),
+    (lambda: cg.waiting.read_jobs("none", unit="core"), "unknown unit 'core'"),
     (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
     (lambda: ListedJobs([], [], [], []), ["no usable job"]),
     (lambda: ListedJobs([0, 1], [1], [1, 1], [0, 0]), ["run_s"]),

@@ -219,6 +219,12 @@ def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
     assert course(run)["busy"].tolist() == [0]
 
 
+def test_the_course_counts_gpus_and_no_cores():
+    jobs = jobs_of((0, 1, 10.0), (0, 0, 10.0), cores=[2, 3])
+    run = simulate(jobs, Cluster((4,), cores=(8,)), fifo)
+    assert course(run)["busy"].tolist() == [1, 0]
+
+
 def test_of_an_unsettled_run_jobs_that_start_after_the_last_arrival_have_no_times(
     three,
 ):

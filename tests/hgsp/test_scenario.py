@@ -210,6 +210,13 @@ def test_how_schedulers_meet_reality():
     assert met(first_fit, replan_s=60) == "first_fit"
 
 
+def test_without_arrival_times_rules_are_compared_unless_plans_are_made_again():
+    unknown = cg.hgsp.Scenario(unknown_arrivals=True)
+    again = cg.hgsp.Scenario(unknown_arrivals=True, replan_s=9.0)
+    compared = [subject_of(each).default_policies() for each in (unknown, again)]
+    assert compared == [("wspt", "edd", "atc"), again.compared]
+
+
 test_a_scheduler_to_which_no_way_is_open_is_refused = refusals(
     (
         "greedy",

@@ -125,6 +125,11 @@ EQUAL: dict[tuple[str, str], str] = {
         "either part of the queue may move: the shorter one takes less time",
     ),
     (
+        "studies/isolation.py",
+        'ATOMS = {*map(type, (None, True, 1, 0.0, "", b"", (), [])), dict, type,'
+        " FunctionType}",
+    ): "1 has the type of 0",
+    (
         "rental/kernel/rules.py",
         "best, best_tier, least = -1, 0, (0.0, 0.0, 0.0, 1)",
     ): "the first key is compared with none",

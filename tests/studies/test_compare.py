@@ -149,6 +149,7 @@ BAD = [
     wrong(lambda: compared(precision=0), "precision", "0", "number > 0"),  # none
     # negative
     wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),
+    wrong(lambda: compared(precision=1.5), "precision", "1.5", "at most 1"),
     # not a number
     wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),
     # not finite

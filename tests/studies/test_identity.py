@@ -23,7 +23,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
-from cgrsp_simpy.studies.identity import Identity
+from cgrsp_simpy.studies.identity import Identity, home
 
 # ---- users' code ----
 
@@ -416,6 +416,12 @@ class Rule:
     def __call__(self, view):
         return zip(list(view.queue)[: self.most], view.idle)
 """
+
+
+def test_a_module_in_no_file_is_a_users(monkeypatch):
+    module = type(sys)("made_here")
+    monkeypatch.setitem(sys.modules, "made_here", module)
+    assert [home(module), home(sys), home(cg)] == ["user", "library", "own"]
 
 
 def test_an_annotation_does_not_count(folder, runs):

@@ -163,6 +163,8 @@ def test_balking_by_the_steady_state_of_every_state(load):
 
 def test_balking_between_its_limits():
     servers = np.array([1, 2, 5])
+    alone = [cg.queueing.mmck(3.0, 1.0, number, 4).wait_s for number in (1, 2, 5)]
+    assert cg.queueing.mmck(3.0, 1.0, servers, 4).wait_s == pytest.approx(alone)
     assert cg.queueing.mmck(3.0, 1.0, servers, 0).left == pytest.approx(
         cg.queueing.erlang_b(servers, 3.0)
     )

@@ -345,6 +345,14 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
 }
 
 
+@pytest.mark.parametrize("check", [files.check_size, files.check_lines])
+def test_as_much_as_the_limit_is_allowed(check, monkeypatch):
+    for limit in ("MOST_BYTES", "MOST_LINES"):
+        monkeypatch.setattr(files, limit, 10)
+    check(10)
+    check_refused(lambda: check(11), "more than 10")
+
+
 PACKED = ("log", "market", "series")  # the others are read as they are
 
 

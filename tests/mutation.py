@@ -125,6 +125,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "either part of the queue may move: the shorter one takes less time",
     ),
     (
+        "decide/bounds.py",
+        "(before < middle) & (middle <= knot),",
+    ): "knots are whole numbers, and middles are not",
+    (
+        "decide/recommend.py",
+        "changed += [(hour - later_h, number) for later_h in MOVES_H]",
+    ): "hours move as far forward as back",
+    (
         "studies/isolation.py",
         'ATOMS = {*map(type, (None, True, 1, 0.0, "", b"", (), [])), dict, type,'
         " FunctionType}",

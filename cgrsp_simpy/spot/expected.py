@@ -230,8 +230,6 @@ class Plan:
         slack = min(int(view.slack_s / self.step_s), int(self.slack[-1]))
         left = min(slack + round(view.left_s / self.step_s), len(self.choices) - 1)
         choice = int(self.choices[max(left, 1), int(view.on is not None), state, slack])
-        return (
-            {-1: None, -2: view.on_demand}.get(choice)
-            if choice < 0
-            else self.numbers[choice]
-        )
+        if choice >= 0:
+            return self.numbers[choice]
+        return view.on_demand if choice == -2 else None

@@ -846,6 +846,15 @@ def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(
     )
 
 
+def test_a_log_without_its_header_is_reported(file, caplog):
+    caplog.set_level("INFO")
+    job = "1 0 0 10 2 -1 -1 2 9 -1 1 1 1 -1 1 -1 -1 -1\n"
+    for header in ("", "; MaxProcs: 4\n"):
+        caplog.clear()
+        read_log(file(header + job, f"log{len(header)}.swf"))
+        assert ("no header: the machine is unknown" in caplog.text) == (not header)
+
+
 # ---- ids and tags in the results ----
 
 

@@ -168,7 +168,8 @@ class Polls:
         """Increase of Low stock from the first half of the days to the second, %
         points.
 
-        Then its 95 % half width, which allows for correlation between days.
+        Then its 95 % half width, which allows for correlation between days; NaN for
+        fewer than 10 days, of which too little can be said.
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
@@ -178,7 +179,8 @@ class Polls:
         apart = mean(
             np.concatenate([halves[0] - first, halves[1] - second]), in_order=True
         )
-        return float(second - first), apart.high - apart.low  # of halves
+        width = apart.high - apart.low if apart.n >= 10 else nan  # of halves
+        return float(second - first), width
 
     @property
     def price_usd_per_h(self) -> float:

@@ -98,7 +98,7 @@ def marks(cell):
 # ---- notebooks ----
 
 
-@pytest.mark.quick_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 19))
 def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(number):
     pytest.importorskip("jupytext")
@@ -150,6 +150,7 @@ def test_with_answers_all_tests_of_a_lecture_pass(number, tmp_path):
     assert printed == ["right\n"] * len(tests)  # in one part or several
 
 
+@pytest.mark.slow
 def test_marks_of_a_script_become_cells_of_nbgrader():
     pytest.importorskip("jupytext")
     cells = [*cells_of(assignment_text(BAKERY, "")).values()]

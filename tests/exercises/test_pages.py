@@ -70,6 +70,7 @@ plt.savefig("x.png")
 """
 
 
+@pytest.mark.slow
 def test_slides_have_at_most_22_lines_of_code_and_none_that_draws(monkeypatch):
     for package in ("jupytext", "nbconvert"):
         pytest.importorskip(package)
@@ -101,6 +102,7 @@ def test_a_notebook_is_run_in_a_folder_and_shows_its_pictures(monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_a_notebook_is_the_same_each_time_and_valid():
     nbformat = pytest.importorskip("nbformat")
     pytest.importorskip("jupytext")

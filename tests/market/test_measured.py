@@ -135,6 +135,7 @@ def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the
     status = [2 * int(each) for half in low for each in half]
     fit = cg.fit_stock(made(status))
     apart, _ = fit.polls.drift_pct
+    assert math.isnan(fit.later.polls.drift_pct[1])  # of six days
     path = file(trace([1 - each // 2 for each in status]), "zone.json")
     with caplog.at_level("WARNING"):
         assert main(["market", "fit", str(path), "--format", "json"]) == 0
@@ -261,11 +262,11 @@ def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_toge
 
 @pytest.fixture
 def snapshots(tmp_path):
-    """Four days of two types, by the half hour."""
+    """Six days of two types, by the half hour."""
     rng, path = np.random.default_rng(0), tmp_path / "month.csv"
     rows = ["time,type,status,price"]
     for name, price in (("new", 3.5), ("old", 0.5)):
-        status = rng.integers(0, 3, 24 * 2).repeat(4)
+        status = rng.integers(0, 3, 24 * 3).repeat(4)
         at = np.datetime64("2025-10-01T00:00:00") + np.arange(
             len(status)
         ) * np.timedelta64(1800, "s")

@@ -103,7 +103,7 @@ def taken(own, fits):
 def test_preemptions_are_as_the_text_says(zone):
     found = taken(*zone)
     for name, row in (
-        ("preemptions", "preemptions a day"),
+        ("preemptions", "preemptions per day"),
         ("lost_s", "lost execution, s"),
     ):
         means = [found[each][name] for each in ("replay", "one", "two")]

@@ -205,9 +205,14 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         check_one_of("paper", name, ledger.PAPERS)
     if args.seeds is not None:
         check_whole("--seeds", args.seeds, least=2, most=MOST_SEEDS)
-    if "thesis" in names or not names:
+    papers = names or ledger.PAPERS
+    if args.seeds is None:
+        seconds = ledger.recorded_s(papers)
+        if seconds > 60:
+            log.info("this takes about %.0f minutes of CPU time", seconds / 60)
+    elif "thesis" in papers:
         check_work(args, work_of(wanted_of(IDS, args.seeds)))
-    found = [*ledger.entries(names or ledger.PAPERS, args.seeds, executor_of(args))]
+    found = [*ledger.entries(papers, args.seeds, executor_of(args))]
     lost = ledger.lost(found) if args.seeds is None else []
     for entry in lost:
         log.warning(

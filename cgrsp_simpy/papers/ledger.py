@@ -177,6 +177,12 @@ def recorded() -> list[Entry]:
     ]
 
 
+def recorded_s(papers: Iterable[str]) -> float:
+    """Return the CPU seconds that the recorded entries of papers took."""
+    groups = {(each.paper, each.command): each.seconds for each in recorded()}
+    return summed(seconds for (paper, _), seconds in groups.items() if paper in papers)
+
+
 def lost(found: Iterable[Entry]) -> list[Entry]:
     """Return the entries that were reproduced when recorded, but no longer are."""
     agreed = {

@@ -161,8 +161,10 @@ def model(
 # %% [markdown]
 # ## Verification
 # `SPECIAL` is a list of at least two special cases: changed parameters, a figure, and
-# its exact value by a formula or by hand. `ALTERNATIVES` is a dict of at least two
-# alternatives by name, each with its changed parameters, the present system first.
+# its exact value by a formula or by hand. At least one is random, with runs so long that
+# the half width of the 99.99 % interval of 20 of them is below 30 % of the exact value.
+# `ALTERNATIVES` is a dict of at least two alternatives by name, each with its changed
+# parameters, the present system first.
 
 # %%
 ### BEGIN SOLUTION
@@ -170,7 +172,11 @@ def model(
 only_nurse = cg.queueing.mmc(1 / 8, 1 / 4, 1)
 only_doctor = cg.queueing.mmc(1 / 12, 1 / 12, 2)
 SPECIAL = [
-    ({"share": 0.0, "gap": 8.0}, "wait_min", float(only_nurse.wait_s)),
+    (
+        {"share": 0.0, "gap": 8.0, "end": 5 * END},
+        "wait_min",
+        float(only_nurse.wait_s),
+    ),
     (
         {"share": 1.0, "gap": 12.0, "triage": 1e-9},
         "wait_min",

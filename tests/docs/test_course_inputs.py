@@ -1,6 +1,7 @@
 """Exercises of lectures 5 to 8 and 14: right answers, and typical wrong answers."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -100,7 +101,8 @@ SOURCES = [
     (own_generator(None), "from `rng`"),
     (own_generator(5), "from `rng`"),
     (all_before_nine, "o'clock"),
-    (one_rate_for_a_day, "do not vary as Poisson"),
+    # on 1 of 100 seeds the mean rate is wrong, too
+    (one_rate_for_a_day, "do not vary as Poisson|any time of an hour"),
 ]
 
 
@@ -118,7 +120,7 @@ def test_arrival_processes_are_judged_alike_with_100_seeds(seeds, days, monkeypa
         for source, message in SOURCES:
             fault = room.arrivals_fault(source, seed)
             assert bool(fault) == bool(message), (source, seed, fault)
-            assert message in fault
+            assert re.search(message, fault)
 
 
 def test_a_source_that_never_waits_is_stopped(monkeypatch):

@@ -3,7 +3,7 @@ whose answer is known from theory, or from all options on many seeds.
 """
 
 from dataclasses import replace
-from itertools import product
+from itertools import product, starmap
 
 import numpy as np
 import pytest
@@ -480,7 +480,7 @@ def test_what_is_found_is_nearly_the_best_of_all():
     own = search(cg.day("hectic", jobs=100, slots=4), ["fifo", "cadr"])
     found, seeds = own.cheapest(), range(5000, 5010)
     every = product(own.trials.policies, range(2, 13), own.trials.fleets)
-    able = [each for each in map(Option._make, every) if own.trials.able(each)]
+    able = [each for each in starmap(Option, every) if own.trials.able(each)]
     own.trials.run([*able, found], seeds)
     costs = {each: own.trials.mean(each, COST, seeds).mean for each in (*able, found)}
     assert costs[found] <= 1.02 * min(costs.values()) and len(costs) > 150

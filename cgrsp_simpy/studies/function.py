@@ -203,8 +203,14 @@ class FunctionSubject(Subject):
 
     @property
     def is_random(self) -> bool:  # type: ignore[override]
-        received = inspect.signature(self.model.function).parameters
-        return "draw" in received or "seed" in received
+        return self.is_random_under([self.model])
+
+    def is_random_under(self, policies: Sequence[Any]) -> bool:
+        functions = [self.make_policy(policy).function for policy in policies]
+        received = {
+            name for each in functions for name in inspect.signature(each).parameters
+        }
+        return bool(received & {"draw", "seed"})
 
     def default_policies(self) -> Sequence[str]:
         return (self.model.function.__name__,)

@@ -62,6 +62,7 @@ def lost_from_20_on(env, seed):
         (quiet, "fifo", {"tardiness_min": 0.01}, 30),  # 0 ± 0
         (cg.model(lost_from_20_on), {}, {"lost": 0.7}, 30),
         (cg.model(always_the_same), {}, {"lost": 0.01}, 4),
+        (cg.model(always_the_same), lost_from_20_on, {"lost": 0.7}, 30),
     ],
 )
 def test_a_precision_that_is_there_needs_10_values_or_30_equal_ones(

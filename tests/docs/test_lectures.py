@@ -67,29 +67,12 @@ def output(script, folder):
     return done.stdout
 
 
-LONG = {3, 6}  # more than 8 s each
+SHORT = {1, 2, 4, 5, 7, 8}  # less than 8 s each
 
 
 def of_lecture(number):
     """The numbers of its exercises."""
     return [each for each in EXERCISES if each.split(".")[0] == str(number)]
-
-
-def tiers(scripts, slow):
-    """The first is quick, the others up to a number slow, and long from there on."""
-    return [
-        pytest.param(
-            each,
-            id=each.stem,
-            marks=[
-                pytest.mark.slow
-                if lecture(each) <= slow and lecture(each) not in LONG
-                else pytest.mark.long
-            ]
-            * (lecture(each) != 1),
-        )
-        for each in scripts
-    ]
 
 
 def test_lectures_are_numbered_each_with_answers():
@@ -107,8 +90,17 @@ def is_as_before(drawn):
     return compare_images(str(expected), str(drawn), tol=5) is None
 
 
-@pytest.mark.quick_cases(0)
-@pytest.mark.parametrize("script", tiers(LECTURES, slow=8))
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(
+            script,
+            marks=pytest.mark.slow if lecture(script) in SHORT else pytest.mark.long,
+        )
+        for script in LECTURES
+    ],
+    ids=lambda script: script.stem,
+)
 def test_a_lecture_prints_its_out_file_and_draws_its_figure(script, tmp_path):
     assert output(script, tmp_path) == script.with_suffix(".out").read_text(
         encoding="utf-8"
@@ -175,8 +167,8 @@ def test_a_lecture_is_short_and_has_its_parts(script):
         assert f"# **{exercise}** " in text.split("## Exercises")[1]
 
 
-@pytest.mark.quick_cases(0)
-@pytest.mark.parametrize("script", tiers(ANSWERS, slow=4))
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ANSWERS, ids=lambda script: script.stem)
 def test_answers_are_right(script, tmp_path):
     printed = output(script, tmp_path)
     assert printed == script.with_suffix(".out").read_text(encoding="utf-8")

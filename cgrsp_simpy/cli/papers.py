@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -208,8 +209,9 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     papers = names or ledger.PAPERS
     if args.seeds is None:
         seconds = ledger.recorded_s(papers)
+        longer = "" if find_spec("numba") else ", many times as long without numba"
         if seconds > 60:
-            log.info("this takes about %.0f minutes of CPU time", seconds / 60)
+            log.info("this takes about %.0f minutes%s", seconds / 60, longer)
     elif "thesis" in papers:
         check_work(args, work_of(wanted_of(IDS, args.seeds)))
     found = [*ledger.entries(papers, args.seeds, executor_of(args))]

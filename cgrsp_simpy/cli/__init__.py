@@ -275,26 +275,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in STRICT:
         codecs.register_error("cgrsp", _in_ascii)
         sys.stdout.reconfigure(errors="cgrsp")
+    name = "cgrsp"
     try:
         args = _parsed(sys.argv[1:] if arguments is None else arguments)
         if isinstance(args, str):
             print(args, flush=True)
             return 0
-    except InputError as error:
-        return _failed(f"cgrsp: {error}", 2)
+        name = f"cgrsp {args.verb}"
+        text, status = _carried_out(args)
+        print(visible(text, "\n\t"), flush=True)
+    except (InputError, PolicyError, SolverError, WorkerError) as error:
+        return _failed(f"{name}: {error}", 2)
+    except MemoryError as error:
+        detail = f": {error}" if str(error) else ""
+        return _failed(f"{name}: not enough memory{detail}", 2)
+    except (OverflowError, RecursionError, RuntimeWarning) as error:
+        return _failed(f"{name}: a number is out of range for this: {error}", 2)
     except BrokenPipeError:
         return _reader_left()
     except OSError as error:
-        return _failed(f"cgrsp: {error.strerror}", 2)
+        file = f": {error.filename}" if error.filename else ""
+        return _failed(f"{name}: {error.strerror}{file}", 2)
     except KeyboardInterrupt as end:
-        return _interrupted("cgrsp", end)
-    _end_in_order()
-    to_stderr = logging.StreamHandler()
-    to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
-    logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
-    for name, level in QUIET.items():
-        logging.getLogger(name).setLevel(level)
-    return _carried_out(args)
+        return _interrupted(name, end)
+    except Exception as error:
+        # a library that cleans up after an interrupt may raise another error
+        if isinstance(error.__context__, KeyboardInterrupt):
+            return _interrupted(name, error.__context__)
+        raise
+    return status
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:
@@ -346,44 +355,25 @@ def _end_at_second(number: int) -> None:
         libc.sysv_signal(number, handler)
 
 
-def _carried_out(args: argparse.Namespace) -> int:
-    try:
-        with warnings.catch_warnings():
-            # NumPy's warnings if a number overflows, since the result is then invalid
-            warnings.filterwarnings(
-                "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
-            )
-            with (
-                large_files() if args.large_files else nullcontext(),
-                _working(f"cgrsp {args.verb}") if not _prints(args) else nullcontext(),
-                _study_settings(args),
-            ):
-                text, status = cast(Answer, args.carry_out(args))
-        print(visible(text, "\n\t"), flush=True)
-    except (InputError, PolicyError, SolverError, WorkerError) as error:
-        return _failed(f"cgrsp {args.verb}: {error}", 2)
-    except MemoryError as error:
-        return _failed(
-            f"cgrsp {args.verb}: not enough memory{f': {error}' if str(error) else ''}",
-            2,
+def _carried_out(args: argparse.Namespace) -> Answer:
+    """Carry out a command, with its signal handlers, log and warnings set up."""
+    _end_in_order()
+    to_stderr = logging.StreamHandler()
+    to_stderr.setFormatter(Visible("cgrsp: %(message)s"))
+    logging.basicConfig(handlers=[to_stderr], level=logging.INFO)
+    for name, level in QUIET.items():
+        logging.getLogger(name).setLevel(level)
+    with (
+        warnings.catch_warnings(),
+        large_files() if args.large_files else nullcontext(),
+        _working(f"cgrsp {args.verb}") if not _prints(args) else nullcontext(),
+        _study_settings(args),
+    ):
+        # NumPy's warnings if a number overflows, since the result is then invalid
+        warnings.filterwarnings(
+            "error", category=RuntimeWarning, module=r"(cgrsp_simpy|numpy|scipy)\."
         )
-    except (OverflowError, RecursionError, RuntimeWarning) as error:
-        return _failed(
-            f"cgrsp {args.verb}: a number is out of range for this: {error}", 2
-        )
-    except BrokenPipeError:
-        return _reader_left()
-    except OSError as error:
-        named = f": {error.filename}" if error.filename else ""
-        return _failed(f"cgrsp {args.verb}: {error.strerror}{named}", 2)
-    except KeyboardInterrupt as end:
-        return _interrupted(f"cgrsp {args.verb}", end)
-    except Exception as error:
-        # a library that cleans up after an interrupt may raise another error
-        if isinstance(error.__context__, KeyboardInterrupt):
-            return _interrupted(f"cgrsp {args.verb}", error.__context__)
-        raise
-    return status
+        return cast(Answer, args.carry_out(args))
 
 
 @contextmanager

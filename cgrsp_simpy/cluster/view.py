@@ -51,20 +51,15 @@ class Arrived:
     def __dir__(self) -> Iterable[str]:
         return {*super().__dir__(), *ARRIVED}
 
-    def _add(self, row: Row) -> None:
-        """Add a job; row: values of the columns."""
-        self._skip(1)
-        self._set(self._number - 1, row)
-
-    def _skip(self, jobs: int, arrival_s: float = 0.0) -> None:
-        """Add rows for jobs that arrive later, or never."""
-        first, self._number = self._number, self._number + jobs
-        if self._number > len(self._columns["run_s"]):
+    def _extend(self, number: int, arrival_s: float) -> None:
+        """Add rows up to a number, for jobs that arrive at a time, later, or never."""
+        first, self._number = self._number, number
+        if number > len(self._columns["run_s"]):
             for name, values in self._columns.items():
                 # zeros take no memory until they are written
-                self._columns[name] = np.zeros(2 * self._number, values.dtype)
+                self._columns[name] = np.zeros(2 * number, values.dtype)
                 self._columns[name][:first] = values[:first]
-        self._columns["arrival_s"][first : self._number] = arrival_s
+        self._columns["arrival_s"][first:number] = arrival_s
 
     def _set(self, job: int, row: Row) -> None:
         """Set the values of a job's columns."""
@@ -208,30 +203,28 @@ class View(view.View):
 
     def on_enqueue(self, job: int) -> None:
         """Add a waiting job, which is new or has waited before."""
-        skipped = job - len(self._gpus)
-        if skipped > 0:
-            self._arrived._skip(skipped, self._run.hidden[job][0])
-            for column in (self._gpus, self._needs, self._estimate_s):
-                list.extend(column, [0] * skipped)
-        if self._key is not None and job not in self._ranks:
-            row = self._run.hidden[job]
-            self._ranks[job] = row[0], job
-            if job < len(self._gpus):
-                self._arrived._set(job, (*row[:2], *row[3:]))
-                list.__setitem__(self._gpus, job, row[1])
-                need = self._needs_by_job[job] if self._needs_by_job else row[1]
-                list.__setitem__(self._needs, job, need)
-                list.__setitem__(self._estimate_s, job, row[3])
-        if job == len(self._gpus):
-            row = self._run.hidden[job]
-            self._append(row, self._needs_by_job[job] if self._needs_by_job else row[1])
+        arrived = range(len(self._gpus)) if self._key is None else self._ranks
+        if job not in arrived:
+            self._arrive(job)
         insort(self._by_need.setdefault(self._needs[job], []), job, key=self._key)
 
-    def _append(self, row: Row, need: Any) -> None:
-        self._arrived._add((*row[:2], *row[3:]))  # without its duration
-        list.append(self._gpus, row[1])
-        list.append(self._needs, need)
-        list.append(self._estimate_s, row[3])
+    def _arrive(self, job: int) -> None:
+        """Add a new job, and empty rows for others that come later, or never."""
+        arrival_s, gpus, _, estimate_s, *_ = row = self._run.hidden[job]
+        need = self._needs_by_job[job] if self._needs_by_job else gpus
+        if self._key is not None:
+            self._ranks[job] = arrival_s, job
+        missing = job + 1 - len(self._gpus)
+        if missing > 0:
+            self._arrived._extend(job + 1, arrival_s)
+        self._arrived._set(job, (*row[:2], *row[3:]))  # without its duration
+        for column, value in (
+            (self._gpus, gpus),
+            (self._needs, need),
+            (self._estimate_s, estimate_s),
+        ):
+            list.extend(column, [0] * missing)
+            list.__setitem__(column, job, value)
 
     def on_dequeue(self, job: int) -> None:
         """Remove a job that no longer waits; update the free GPUs if it starts."""

@@ -23,8 +23,8 @@ from numpy.random import Generator
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.parameters import (
     Count,
-    Finite,
     Fraction,
+    NotNegative,
     Positive,
     checked,
     declared,
@@ -172,7 +172,12 @@ def factors(
 
 @checked
 def _hunt(
-    search: Search, seed: int, move: Move, whales: Count, iterations: Count, b: Finite
+    search: Search,
+    seed: int,
+    move: Move,
+    whales: Count,
+    iterations: Count,
+    b: NotNegative,
 ) -> Solution:
     """Run Algorithm 2.
 

@@ -252,7 +252,7 @@ def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
 
 @pytest.mark.parametrize("search", WHALES)
 @pytest.mark.parametrize(
-    "given", [{"whales": 0}, {"iterations": 0}, {"b": float("inf")}]
+    "given", [{"whales": 0}, {"iterations": 0}, {"b": float("inf")}, {"b": -1.0}]
 )
 def test_bad_parameters_of_the_loop_are_named(search, given):
     check_refused(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -175,32 +176,22 @@ class Draft:
 class Runs:
     """Execution intervals of the nodes on a GPU and the gaps between them, by time."""
 
-    BLOCK = 64  # gaps, at least half and at most twice as many
-
     def __init__(self) -> None:
         self._runs: list[tuple[float, float]] = []  # start, finish
         # end, start of the gaps of some length; the last one has no end
-        self._blocks = [[(np.inf, 0.0)]]
-        # by block: the last end, and the length of the longest gap
-        self._ends_s = [np.inf]
-        self._longest_s = [np.inf]
+        self._gaps = [(np.inf, 0.0)]
 
     def gap_s(self, ready_s: float, time_s: float) -> float:
         """Return the earliest time >= ready_s that starts a free span of time_s."""
-        last_s = self._blocks[-1][-1][1]
+        last_s = self._gaps[-1][1]
         if last_s + time_s / 2 == last_s:
             return self._moment_s(ready_s, time_s)
-        block = bisect_left(self._ends_s, ready_s)
-        place = bisect_left(self._blocks[block], (ready_s,))
-        least_s = time_s - 1e-15 * last_s  # a sum of times may be rounded
-        while True:
-            for end_s, begin_s in self._blocks[block][place:]:
-                start_s = max(ready_s, begin_s)
-                if start_s + time_s <= end_s:
-                    return start_s
-            block, place = block + 1, 0
-            while self._longest_s[block] < least_s:
-                block += 1
+        first = bisect_left(self._gaps, (ready_s,))
+        return next(
+            start_s
+            for end_s, begin_s in islice(self._gaps, first, None)
+            if (start_s := max(ready_s, begin_s)) + time_s <= end_s
+        )
 
     def _moment_s(self, ready_s: float, time_s: float) -> float:
         """As `gap_s` for a run of 0 s, which fits between any two runs."""
@@ -215,20 +206,12 @@ class Runs:
     def add(self, start_s: float, finish_s: float) -> None:
         """Add a run; a run of zero length splits the gap that contains it."""
         insort(self._runs, (start_s, finish_s))
-        block = bisect_left(self._ends_s, finish_s)
-        gaps = self._blocks[block]
-        place = bisect_left(gaps, (finish_s,))
-        end_s, begin_s = gaps[place]
+        place = bisect_left(self._gaps, (finish_s,))
+        end_s, begin_s = self._gaps[place]
         if begin_s > start_s:  # no time between two runs
             return
         parts = (start_s, begin_s), (end_s, finish_s)
-        gaps[place : place + 1] = [part for part in parts if part[1] < part[0]]
-        here = slice(block, block + 1)
-        half = len(gaps) // 2 if len(gaps) > 2 * self.BLOCK else 0
-        blocks = [part for part in (gaps[:half], gaps[half:]) if part]
-        self._blocks[here] = blocks
-        self._ends_s[here] = [part[-1][0] for part in blocks]
-        self._longest_s[here] = [max(end - begin for end, begin in b) for b in blocks]
+        self._gaps[place : place + 1] = [part for part in parts if part[1] < part[0]]
 
 
 def by_priority(graph: Graph, priority: Floats) -> list[int]:

@@ -11,7 +11,6 @@ from support import refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.listing import (
     Draft,
-    Runs,
     best_simple,
     by_priority,
     by_work,
@@ -205,8 +204,7 @@ def listed_by_hand(problem):
 @pytest.mark.parametrize(
     "seeds", [range(40), pytest.param(range(40, 240), marks=pytest.mark.slow)]
 )
-def test_heft_lists_as_by_hand(seeds, monkeypatch):
-    monkeypatch.setattr(Runs, "BLOCK", 1)
+def test_heft_lists_as_by_hand(seeds):
     for seed in seeds:
         problem = problem_to_list(seed)
         draft = Draft(problem, insertion=True)

@@ -56,7 +56,6 @@ class Running(NamedTuple):
     left: float
 
 
-OrderKey = Callable[[Job], tuple[Any, ...]]
 # A job on a slot, or on as many slots as it has GPUs.
 Assignment = tuple[Job, "SlotView | tuple[SlotView, ...]"]
 
@@ -179,11 +178,9 @@ class View:
         "_classes",
         "_closed",
         "_done",
-        "_ends_s",
         "_kinds",
         "_known",
         "_now_s",
-        "_orders",
         "_queue",
         "_rng",
         "_run",
@@ -213,13 +210,9 @@ class View:
             self._kinds[gpu] = self._kinds.get(gpu, 0) | 1 << index
         # type and expected end by index
         self._busy: dict[int, tuple[GpuType, float]] = {}
-        # expected ends, once they are asked for
-        self._ends_s: list[float] | None = None
         self._waiting: list[Job] = []  # in order of submission, with rising ids
         self._queue: tuple[Job, ...] | None = None
         self._classes: JobClasses | None = None  # once they are asked for
-        # rule -> the key of its order and the keys of all jobs, once it is used
-        self._orders: dict[Any, tuple[OrderKey, list[Any]]] = {}
         # index of an idle slot -> the instance that is kept in it
         self._warm: dict[int, Any] = {}
         # index of a closed slot -> time until which it is billed, seconds
@@ -248,7 +241,6 @@ class View:
         other = copy(self)
         other._waiting = list(filter(shown, self._waiting))
         other._queue = other._classes = None
-        other._orders = {}
         other._statuses = {}
         return other
 
@@ -261,10 +253,6 @@ class View:
         """Return the first waiting jobs in order of submission; all if fewer wait."""
         return self._waiting[:number]
 
-    def waiting_job(self, place: int) -> Job:
-        """Return the waiting job at a position in order of submission, from 0 on."""
-        return self._waiting[place]
-
     @property
     def classes(self) -> Collection[JobClass]:
         """The waiting jobs by class, for orders by tiers; valid for this decision."""
@@ -273,17 +261,6 @@ class View:
             for job in self._waiting:
                 self._classes[job.complexity, job.tight, job.weight]._add(job)
         return self._classes.values()
-
-    def in_order(self, rule: Any, key_of: Callable[[View], OrderKey]) -> list[Any]:
-        """Return the keys of the waiting jobs in ascending order; live and read-only.
-
-        rule: identifies the order. key_of: returns the key function of the order; a key
-        must end with the job's id and the job, and must not change while the job waits.
-        """
-        if rule not in self._orders:
-            key = key_of(self)
-            self._orders[rule] = key, SealedList(sorted(map(key, self._waiting)))
-        return self._orders[rule][1]
 
     def share_left(self, job: Job) -> float:
         """Return the remaining share of a waiting job's mean execution time."""
@@ -334,22 +311,18 @@ class View:
     @property
     def next_end_s(self) -> float | None:
         """Earliest expected end of a busy slot, in seconds; None if none is busy."""
-        if self._ends_s is None:
-            self._ends_s = sorted([end_s for _, end_s in self._busy.values()])
-        return self._ends_s[0] if self._ends_s else None
+        return min([end_s for _, end_s in self._busy.values()], default=None)
 
     def offers(self) -> list[SlotView]:
         """Return the first idle slot of each type; with free types, one as each type.
 
         Slots with a warm instance come first.
         """
-        mask, slots = self._run.ledger.mask, self._slots
+        mask = self._run.ledger.mask
         if self._choices:
             return self._as_each_type(self._first(mask)) if mask else []
-        if not mask & (mask - 1):  # at most one is idle
-            return [slots[mask.bit_length() - 1]] if mask else []
         alike = filter(None, map(mask.__and__, self._kinds.values()))
-        return list(map(slots.__getitem__, sorted(map(self._first, alike))))
+        return [self._slots[index] for index in sorted(map(self._first, alike))]
 
     def offers_after(
         self, offers: Sequence[SlotView], taken: SlotView
@@ -438,9 +411,6 @@ class View:
             waiting.append(job)
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._add(job)
-        for key, keys in self._orders.values():
-            entry = key(job)
-            list.insert(keys, bisect_left(keys, entry), entry)
 
     def on_dequeue(self, job: Job) -> None:
         """Remove a job that no longer waits."""
@@ -448,9 +418,6 @@ class View:
         del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
-        for key, keys in self._orders.values():
-            is_first = keys[0][-1] is job
-            list.__delitem__(keys, 0 if is_first else bisect_left(keys, key(job)))
 
     def parse_assignment(
         self, claim: Claim, chosen: Any
@@ -461,7 +428,7 @@ class View:
         in seconds. chosen: a SlotView from the offers, or a list or tuple of one per
         GPU of the job. Raises AssignmentError for anything else.
         """
-        job, parts, ends_s = claim.job, (), self._ends_s
+        job, parts = claim.job, ()
         views = chosen if type(chosen) in (tuple, list, ResourceSubset) else (chosen,)
         if len(views) != job.gpus:
             raise AssignmentError(f"{len(views)} slots; the job needs {job.gpus}")
@@ -478,8 +445,6 @@ class View:
         for view in views:
             parts += self._whole[view.index]
             self._busy[view.index] = view.gpu, end_s
-            if ends_s is not None:
-                insort(ends_s, end_s)
         claim.terms = gpus, mean_s
         return parts
 
@@ -510,9 +475,7 @@ class View:
     def on_release(self, claim: Claim) -> None:
         """Make the slots of a claim idle."""
         for index, _ in claim.parts:
-            _, end_s = self._busy.pop(index)
-            if self._ends_s is not None:
-                del self._ends_s[bisect_left(self._ends_s, end_s)]
+            del self._busy[index]
             if index in self._closed:
                 self.bill_overtime(index)
 

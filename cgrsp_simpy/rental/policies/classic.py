@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from cgrsp_simpy.base.parameters import AtLeastOne, Fraction, Positive, checked
@@ -129,19 +129,12 @@ class AtRandom:
     def __call__(self, view: View) -> list[Assignment]:
         answer: list[Assignment] = []
         taken: list[int] = []  # positions among the idle slots, ascending
-        for job in in_random_order(view):
+        most = min(view.waiting, view.idle_count)
+        for job in view.rng.sample(view.queue, most):
             if job.gpus > view.idle_count - len(taken):
                 break
             answer.append(assign(job, [anywhere(view, taken) for _ in range(job.gpus)]))
         return answer
-
-
-def in_random_order(view: View) -> Iterable[Job]:
-    """Draw as many waiting jobs as slots are idle, without replacement."""
-    most = min(view.waiting, view.idle_count)
-    return [
-        view.waiting_job(place) for place in view.rng.sample(range(view.waiting), most)
-    ]
 
 
 def anywhere(view: View, taken: list[int]) -> SlotView:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.view import Assignment, OrderKey, SlotView, View
+from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
 Tier = tuple[float, int, float]
 """Deadline before which the tier lies, rank, seconds.
@@ -62,8 +62,6 @@ OF_SLOT = {
     "price_usd_per_h": "slot.gpu.price_usd_per_h",
     "status": "view.status(slot)",
 }
-# figures that change while a job waits
-CHANGING = {"now_s", "waiting", "next_free_s", "fastest_idle_s", "mean_fastest_idle_s"}
 ONCE = OF_MOMENT | OF_LEVEL | OF_OFFERS
 EACH = OF_CLASS | OF_WEIGHT | OF_JOB | OF_SLOT
 EACH |= {name: f"{name}[level]" for name in OF_LEVEL}
@@ -156,32 +154,11 @@ class Tiers(Rule):
         "  level = job.complexity - 1\n  return function({arguments})\n return of_class"
     )
 
-    def __call__(self, view: View, skipped: bool = False) -> list[Job]:
-        """Return the first jobs of each tier of each class, as many as slots are idle.
-
-        skipped: whether jobs may be passed over, so that more than one job is needed.
-        """
+    def __call__(self, view: View) -> list[Job]:
+        """Return the first jobs per tier and class, as many as slots are idle."""
         if view.waiting <= 1:
             return view.first(1)
-        most = view.idle_count
-        if not skipped and CHANGING.isdisjoint(self.arguments):
-            return [key[4] for key in view.in_order(self, self.key)[:most]]
-        fronts = self.fronts(view, most)
-        if most == 1 and not skipped:
-            return [min(fronts)[4]]
-        fronts.sort()
-        return [key[4] for key in fronts]
-
-    def key(self, view: View) -> OrderKey:
-        """Return the function from a job to its Front."""
-        tiers_of_class = self.at(view)
-
-        def key(job: Job) -> Front:
-            due_s, tiers = job.deadline_s, tiers_of_class(job)
-            _, rank, seconds = next((t for t in tiers if due_s < t[0]), tiers[-1])
-            return rank, seconds, due_s, job.id, job
-
-        return key
+        return [key[4] for key in sorted(self.fronts(view, view.idle_count))]
 
     def fronts(self, view: View, most: int) -> list[Front]:
         """Return the first jobs of each tier of each class, up to `most`, unsorted."""
@@ -192,17 +169,12 @@ class Tiers(Rule):
                 continue
             last_s = deadlines_s[-1]
             for before_s, rank, seconds in tiers_of_class(members):
-                due_s = deadlines_s[first]
-                if due_s >= before_s:
+                if deadlines_s[first] >= before_s:
                     continue
                 last = last_s < before_s
                 stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
-                if most == 1:
-                    job = jobs[first]
-                    fronts.append((rank, seconds, due_s, job.id, job))
-                else:
-                    front = jobs[first : min(first + most, stop)]
-                    fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]
+                front = jobs[first : min(first + most, stop)]
+                fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]
                 if last:
                     break
                 first = stop
@@ -352,16 +324,13 @@ class ListPolicy:
         reserve: Reserve | None = None,
     ) -> None:
         self.order, self.place, self.name, self.reserve = order, place, name, reserve
-        self._ordered = order
-        if reserve is not None and isinstance(order, Tiers):
-            self._ordered = partial(order, skipped=True)
 
     def __call__(self, view: View) -> list[Assignment]:
         answer: list[Assignment] = []
         offers, idle = view.offers(), view.idle_count
         withheld = self.reserve(view) if self.reserve else 0
         taken: SlotView | None = None
-        for job in self._ordered(view):
+        for job in self.order(view):
             if idle <= withheld and not job.tight:
                 continue
             if job.gpus > idle:

@@ -36,7 +36,6 @@ from cgrsp_simpy.decide.recommend import (
     Search,
     Spot,
     Trials,
-    given_or_usual,
     least_figures,
     under_load,
 )
@@ -141,7 +140,8 @@ def advise(
         scenario,
         "a scenario of rented slots",
     )
-    prices = given_or_usual(prices)
+    prices = Prices() if prices is None else prices
+    require(isinstance(prices, Prices), "prices", prices, "a Prices")
     require(spot is None or isinstance(spot, Spot), "spot", spot, "a Spot")
     limits, least = limits_of(scenario, target), COST
     if budget_usd is not None:

@@ -35,7 +35,6 @@ from cgrsp_simpy.plots.style import (
     MISSED,
     PROVISIONING,
     Look,
-    axes,
     looks,
 )
 
@@ -187,16 +186,14 @@ KINDS = ("low", "bound", "high")  # kinds of corners, from the lowest line up
 ROOM = 0.12  # share of the Axes beyond the points
 
 
-def policies_and_frontier(
-    rows: Sequence[Mapping[str, Any]], ax: Axes | None = None, title: str = ""
-) -> Axes:
-    """Plot one point per policy, and the lower bound on misses at every mean wait.
+def draw_frontier(canvas: Canvas, rows: list[Row]) -> None:
+    """Draw one point per policy, and the lower bound on misses at every mean wait.
 
     rows: mappings with kind, name, wait_min, miss_pct and their half widths. Kind
     "policy" is a point; "bound", "low" and "high" are corners of the frontier and of
     its 95 % interval, shortest wait first. A single seed has no interval.
     """
-    ax = axes(ax)
+    ax = canvas.add_subplot()
     policies = where(rows, kind="policy")
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
     lines = {kind: _corners(rows, kind) for kind in kinds}
@@ -228,8 +225,7 @@ def policies_and_frontier(
     if "low" in paths:
         handles.append(Patch(label="its 95 % interval", **INTERVAL))
     handles.append(Patch(label="below the bound", **NONE_HERE))
-    legend_above(ax, handles, title)
-    return ax
+    legend_above(ax, handles, rows[0].get("title") or "")
 
 
 def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
@@ -258,15 +254,11 @@ def _to_the_edges(
     return wait, np.array([max(top, miss_pct[0]), *miss_pct, miss_pct[-1]])
 
 
-def _draw_frontier(canvas: Canvas, rows: list[Row]) -> None:
-    policies_and_frontier(rows, canvas.add_subplot(), rows[0]["title"] or "")
-
-
 FRONTIER = Figure(
     "frontier",
     "Misses against wait, and what no policy can reach",
     (6.3, 4.0),
-    draw=_draw_frontier,
+    draw=draw_frontier,
     texts=("title",),
 )
 FIGURES = {figure.stem: figure for figure in (*ADVICE, FRONTIER)}

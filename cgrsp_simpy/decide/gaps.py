@@ -18,6 +18,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
+from operator import call
 from typing import Annotated, Any
 
 import numpy as np
@@ -51,20 +52,13 @@ def lower_bounds(
 ) -> list[list[Bound]]:
     """Return the bounds per objective and seed; each takes tens of seconds."""
     tasks = {
-        (n, seed): (objective, seed)
+        (n, seed): partial(lower_bound, scenario, seed, objective, bin_s)
         for n, objective in enumerate(objectives)
         for seed in seeds
     }
-    results = as_they_come(partial(_bound, scenario, bin_s), tasks, executor)
+    results = as_they_come(call, tasks, executor)
     done = dict(progress(results, total=len(tasks), unit=" bounds", delay=0))
     return [[done[number, seed] for seed in seeds] for number in range(len(objectives))]
-
-
-def _bound(
-    scenario: Scenario, bin_s: float | None, task: tuple[str | Weights | Prices, int]
-) -> Bound:
-    objective, seed = task
-    return lower_bound(scenario, seed, objective, bin_s)
 
 
 def over_seeds(
@@ -113,24 +107,19 @@ def expected(
     number: int = DRAWS,
 ) -> dict[tuple[str, str, int], float]:
     """Return means over draws by policy, metric (wait, misses, tardiness) and seed."""
+    jobs = scenario.jobs * number * len(policies) * len(seeds)
+    engine = engine_for("auto", [], jobs)
     tasks = {
-        (name, seed): (policies[name], seed) for name in policies for seed in seeds
+        (name, seed): partial(over_draws, scenario, policy, seed, number, engine)
+        for name, policy in policies.items()
+        for seed in seeds
     }
-    engine = engine_for("auto", [], scenario.jobs * number * len(tasks))
-    results = as_they_come(
-        partial(_over_draws, scenario, number, engine), tasks, executor
-    )
+    results = as_they_come(call, tasks, executor)
     return {
         (name, figure, seed): mean([run[figure] for run in runs]).mean
         for (name, seed), runs in results
         for figure in ("wait_min", "miss_pct", "tardiness_min")
     }
-
-
-def _over_draws(
-    scenario: Scenario, number: int, engine: str, task: tuple[Any, int]
-) -> list[dict[str, float]]:
-    return over_draws(scenario, *task, number, engine)
 
 
 def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comparison:

@@ -147,13 +147,6 @@ class Prices:
         return parts | {COST: summed(parts.values())}
 
 
-def given_or_usual(prices: Prices | None) -> Prices:
-    """Return the prices, or the default for None; raise InputError for other types."""
-    prices = Prices() if prices is None else prices
-    require(isinstance(prices, Prices), "prices", prices, "a Prices")
-    return prices
-
-
 @declared("{} of spot instances")
 class Spot:
     """Spot instances of a type, which are cheaper and preempted at random."""

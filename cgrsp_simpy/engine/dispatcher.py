@@ -60,9 +60,7 @@ class Dispatcher:
 
     def request_decision(self) -> None:
         """Schedule a decision for the end of this instant, if one is needed."""
-        if self.due or not self.pending_claims:
-            return
-        if self.ledger.mask or self._asks_when_full:
+        if self.may_decide and not self.due:
             self.due = True
             env = self.env
             heappush(

@@ -86,10 +86,7 @@ class Ledger:
 
     def release(self, number: int, amount: float, since_s: float) -> None:
         """Release an amount that was reserved at the time since_s, seconds."""
-        if self.window is ALL_TIME:  # what `_measured_s` returns, without its call
-            self.held_s[number] += amount * (self._env._now - since_s)
-        else:
-            self.held_s[number] += amount * self._measured_s(since_s)
+        self.held_s[number] += amount * self._measured_s(since_s)
         if number in self.closed:
             self.measure_closed()  # with the amount that was withheld until now
             left = self._withheld[number] + amount

@@ -568,15 +568,11 @@ class _AmountGet(_Get):
         super().__init__(resource)
 
 
-def _any_item(_: Any) -> bool:
-    return True
-
-
 class _FilterGet(_Get):
     """A get of the first item of a store that a function accepts."""
 
     def __init__(
-        self, resource: Any, filter: Callable[[Any], bool] = _any_item
+        self, resource: Any, filter: Callable[[Any], bool] = lambda _: True
     ) -> None:
         require(callable(filter), "filter", filter, "a function of an item")
         self.filter = filter

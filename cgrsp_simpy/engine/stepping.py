@@ -97,11 +97,6 @@ class Step:
         """Per resource, the id of the job that holds it, or None."""
         return tuple(held[0].job if held else None for held in self.holders)
 
-    @property
-    def executing(self) -> tuple[bool, ...]:
-        """Per resource, whether the job that holds it has started."""
-        return tuple(bool(held) and held[0].executing for held in self.holders)
-
     def __str__(self) -> str:
         states = ["+".join(map(str, held)) or "-" for held in self.holders]
         if len(states) > SHOWN:

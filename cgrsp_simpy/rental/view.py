@@ -74,23 +74,19 @@ class JobClass:
     deadlines_s: list[float]
 
     def _add(self, job: Job) -> None:
-        """Insert a job; usually it has the greatest id and the latest deadline."""
+        """Insert a job in order of deadline, then of id."""
         jobs, deadlines_s, due_s = self.jobs, self.deadlines_s, job.deadline_s
-        place = len(jobs)
-        if place and deadlines_s[-1] > due_s:
-            place = bisect_right(deadlines_s, due_s)
+        place = bisect_right(deadlines_s, due_s)
         while place and deadlines_s[place - 1] == due_s and jobs[place - 1].id > job.id:
             place -= 1  # it has waited before
         list.insert(deadlines_s, place, due_s)
         list.insert(jobs, place, job)
 
     def _remove(self, job: Job) -> None:
-        """Remove a job; usually it is the first."""
-        jobs, place = self.jobs, 0
-        if jobs[0] is not job:
-            place = jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
+        """Remove a job."""
+        place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
         list.__delitem__(self.deadlines_s, place)
-        list.__delitem__(jobs, place)
+        list.__delitem__(self.jobs, place)
 
 
 class JobClasses(dict[tuple[int, bool, float], JobClass]):
@@ -190,7 +186,6 @@ class View:
         "_stock",
         "_waiting",
         "_warm",
-        "_whole",
     )
 
     def __init__(
@@ -201,8 +196,6 @@ class View:
         self._rng = Random(int.from_bytes(stream(seed, "policy").bytes(16)))
         self._seen = uniforms(stream(seed, "seen"))
         self._slots = [SlotView(index, gpu) for index, gpu in enumerate(known.fleet)]
-        # parts of claims
-        self._whole = [((index, 1),) for index in range(len(self._slots))]
         self._choices = known.gpus if known.free_types else ()
         # bit n is set if the nth slot is of the type
         self._kinds: dict[GpuType, int] = {}
@@ -404,18 +397,15 @@ class View:
 
     def on_enqueue(self, job: Job) -> None:
         """Add a waiting job; its id is the greatest unless it has waited before."""
-        waiting, self._queue = self._waiting, None
-        if waiting and waiting[-1].id > job.id:  # it has waited before
-            insort(waiting, job, key=_ID)
-        else:
-            waiting.append(job)
+        self._queue = None
+        insort(self._waiting, job, key=_ID)
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._add(job)
 
     def on_dequeue(self, job: Job) -> None:
         """Remove a job that no longer waits."""
-        waiting, self._queue = self._waiting, None
-        del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
+        self._queue = None
+        del self._waiting[bisect_left(self._waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 
@@ -428,7 +418,7 @@ class View:
         in seconds. chosen: a SlotView from the offers, or a list or tuple of one per
         GPU of the job. Raises AssignmentError for anything else.
         """
-        job, parts = claim.job, ()
+        job = claim.job
         views = chosen if type(chosen) in (tuple, list, ResourceSubset) else (chosen,)
         if len(views) != job.gpus:
             raise AssignmentError(f"{len(views)} slots; the job needs {job.gpus}")
@@ -443,10 +433,9 @@ class View:
             mean_s * self.share_left(job) if self._done else mean_s
         )
         for view in views:
-            parts += self._whole[view.index]
             self._busy[view.index] = view.gpu, end_s
         claim.terms = gpus, mean_s
-        return parts
+        return tuple([(view.index, 1) for view in views])
 
     def _check(self, view: Any) -> None:
         """Raise AssignmentError for a slot that is not offered; the ledger does for a

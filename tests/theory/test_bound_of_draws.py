@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 from support import check_bad_input, check_refused, needs, outcome, output, refusals
 
 import cgrsp_simpy as cg
@@ -16,7 +17,7 @@ from cgrsp_simpy.base.table import write_csv
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
-from cgrsp_simpy.decide.figures import FRONTIER, policies_and_frontier
+from cgrsp_simpy.decide.figures import FRONTIER, draw_frontier
 from cgrsp_simpy.decide.gaps import Frontier, frontier, over_draws
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.studies.subject import subject_of
@@ -314,6 +315,13 @@ def test_the_frontier_of_one_seed_has_no_intervals_in_print(capsys):
     assert "±" not in output(capsys, *line.split())
 
 
+def frontier_axes(rows):
+    """The Axes with a drawn frontier."""
+    canvas = Canvas()
+    draw_frontier(canvas, rows)
+    return canvas.axes[0]
+
+
 def test_the_frontier_of_one_seed_has_no_intervals_in_its_picture():
     corners = {"wait_min_half": None, "miss_pct_half": None, "name": ""}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0, **corners}]
@@ -321,7 +329,7 @@ def test_the_frontier_of_one_seed_has_no_intervals_in_its_picture():
         {**corners, "kind": "policy", "name": "edf", "wait_min": 12.0, "miss_pct": 9.0}
     ]
     rows[1] |= {"wait_min_half": np.nan, "miss_pct_half": np.nan}
-    texts = policies_and_frontier(rows).get_legend().texts
+    texts = frontier_axes(rows).get_legend().texts
     labels = [text.get_text() for text in texts]
     assert labels == ["edf", "lower bound", "below the bound"]
 
@@ -341,7 +349,7 @@ def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():
     whole = {"name": "edf", "wait_min": 30.0, "wait_min_half": 9.0}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0}]
     rows += [{**whole, "kind": "policy", "miss_pct": 9.0, "miss_pct_half": 4.0}]
-    ax = policies_and_frontier(rows)
+    ax = frontier_axes(rows)
     assert ax.get_xlim()[1] > 39 and ax.get_ylim()[1] > 13
 
 

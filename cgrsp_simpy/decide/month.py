@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -95,7 +95,7 @@ class MonthRun:
                 "kind": each.kind,
                 "seed": each.seed,
                 **subject_of(self.scenario.scenarios[each.kind]).figures(
-                    _plain(totals)
+                    [*vars(totals).values()]
                 ),
             }
             for each, totals in self.days
@@ -200,7 +200,7 @@ class MonthSubject(Subject):
 
     def outcome(self, run: MonthRun) -> list[list[Any]]:
         """Return the number, type, seed and totals of each day."""
-        return [[*each, _plain(totals)] for each, totals in run.days]
+        return [[*each, [*vars(totals).values()]] for each, totals in run.days]
 
     def figures(self, outcome: Sequence[Sequence[Any]]) -> dict[str, Any]:
         return self.run_of("", 0, outcome).summary()
@@ -253,10 +253,6 @@ class Share:
     """The type of a share of the mix."""
 
     share: Fraction
-
-
-def _plain(totals: Totals) -> list[Any]:
-    return [getattr(totals, item.name) for item in fields(Totals)]
 
 
 class MonthReport(RentalReport):

@@ -16,8 +16,7 @@ from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import NO_COLUMNS, Report, columns_of, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import LOW, Market
+from cgrsp_simpy.market.law import LOW
 from cgrsp_simpy.market.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rules import (
@@ -170,13 +169,51 @@ class RentalReport(Report):
         return f"{now_s - claim.started_s:.2f} s of execution, {late}"
 
     def bands(self, run: Run) -> Bands:
-        """Return the periods of Low stock of each type, for the player."""
-        market, slots = self.model.market, self.model.slots
-        return bands(market, slots, run.seed, run.timeline.end_s)
+        """Return the stock of the slots' types over time, for the player.
+
+        If each dispatch draws its status, levels are probabilities of Low stock. Scarce
+        spans: that probability, averaged over the types, is above its mean over the
+        day.
+        """
+        market, end_s = self.model.market, run.timeline.end_s
+        gpus, stock = list(dict.fromkeys(self.model.slots)), Stock(market, run.seed)
+        levels = dict[str, list[tuple[float, float, str]]]()
+        for gpu in gpus:
+            course = levels[gpu.name] = list[tuple[float, float, str]]()
+            for at_s in (0.0, *stock.changes_s(gpu, 0.0, end_s)):
+                low = market.probabilities(gpu, at_s)[LOW]
+                level, text = low, f"{100 * low:.0f} % chance of Low stock"
+                if stock.persists(gpu):
+                    status = stock.status(gpu, at_s, 0.0)
+                    level, text = status / LOW, status.name.title()
+                if not course or course[-1][1:] != (level, text):
+                    course.append((at_s, level, text))
+
+        def low_at(at_s: float) -> float:
+            lows = [market.probabilities(gpu, at_s)[LOW] for gpu in gpus]
+            return summed(lows) / len(lows)
+
+        day = [0.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]
+        mean = (
+            summed(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day))
+            / DAY_S
+        )
+        spans = list(pairwise([0.0, *law_changes_s(market, 0.0, end_s), end_s]))
+        return Bands(
+            levels, [span for span in spans if low_at(span[0]) > mean + ROUNDING]
+        )
 
     def reasons(self, run: Run) -> Reasons | None:
-        """Return the reasons for the policy's decisions; None if it gives none."""
-        return reasons(self.model, run.rule, run.seed)
+        """Repeat a run and return its rules' reasons; None if they are not known."""
+        if type(run.rule) in RULES:
+            traced: Any = Dispatches(run.rule)
+        elif is_traceable(run.rule):
+            traced = TracingPolicy(run.rule)
+        else:
+            return None
+        repeated = self.model.subject(self.model).simulation(traced, run.seed)
+        repeated.finish()
+        return cast(TracingPolicy | Dispatches, repeated.policy).reasons
 
 
 def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
@@ -193,19 +230,6 @@ def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
 
 RANKED = 5  # waiting jobs listed per decision
 ROUNDING = 1e-9  # of chances
-
-
-def reasons(scenario: Any, rule: Any, seed: int) -> Reasons | None:
-    """Repeat a run and return its rules' reasons; None if they cannot be described."""
-    if type(rule) in RULES:
-        traced: Any = Dispatches(rule)
-    elif is_traceable(rule):
-        traced = TracingPolicy(rule)
-    else:
-        return None
-    run = scenario.subject(scenario).simulation(traced, seed)
-    run.finish()
-    return cast(TracingPolicy | Dispatches, run.policy).reasons
 
 
 def is_traceable(rule: Any) -> bool:
@@ -284,33 +308,3 @@ class Dispatches:
         if texts:
             self.reasons.choices.append(Choice(view.now_s, [*texts.items()], {}, 0))
         return answer
-
-
-def bands(market: Market, slots: Sequence[GpuType], seed: int, end_s: float) -> Bands:
-    """Return the stock of the slots' types over time, up to end_s seconds.
-
-    If each dispatch draws its status, levels are probabilities of Low stock. Scarce
-    spans: that probability, averaged over the types, is above its mean over the day.
-    """
-    gpus, stock, levels = list(dict.fromkeys(slots)), Stock(market, seed), {}
-    for gpu in gpus:
-        course = levels[gpu.name] = list[tuple[float, float, str]]()
-        for at_s in (0.0, *stock.changes_s(gpu, 0.0, end_s)):
-            low = market.probabilities(gpu, at_s)[LOW]
-            level, text = low, f"{100 * low:.0f} % chance of Low stock"
-            if stock.persists(gpu):
-                status = stock.status(gpu, at_s, 0.0)
-                level, text = status / LOW, status.name.title()
-            if not course or course[-1][1:] != (level, text):
-                course.append((at_s, level, text))
-
-    def low_at(at_s: float) -> float:
-        return summed(market.probabilities(gpu, at_s)[LOW] for gpu in gpus) / len(gpus)
-
-    day = [0.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]
-    mean = (
-        summed(low_at(from_s) * (to_s - from_s) for from_s, to_s in pairwise(day))
-        / DAY_S
-    )
-    spans = list(pairwise([0.0, *law_changes_s(market, 0.0, end_s), end_s]))
-    return Bands(levels, [span for span in spans if low_at(span[0]) > mean + ROUNDING])

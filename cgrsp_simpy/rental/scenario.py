@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -93,7 +93,7 @@ class RentalSubject(Subject):
 
     def outcome(self, run: Run) -> list[Any]:
         """Return the totals of a run, in the order of the fields of Totals."""
-        return [getattr(run.tally, item.name) for item in fields(Totals)]
+        return [*vars(run.tally).values()]
 
     def figures(self, outcome: Sequence[Any]) -> dict[str, Any]:
         return figures_of(self.model, Totals(*outcome))

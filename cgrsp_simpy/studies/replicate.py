@@ -305,45 +305,35 @@ def replicate(
     workers = executor if isinstance(executor, int) else 1
     engine_used = engine_for(engine, wanted, _work(blocks) // max(1, workers))
     tasks = list(_tasks([b._replace(engine=engine_used, keep=keep) for b in blocks]))
-    shapes = [[len(block.policies) for block in task] for task in tasks]
-    done = carried_out(
-        _carry_out, tasks, shapes, [_work(task) for task in tasks], executor, store
-    )
     runs = Runs()
-    for task, outcomes in zip(tasks, done):
+    for task, outcomes in zip(tasks, _carried_out(tasks, executor, store)):
         for block, by_policy in zip(task, outcomes):
             runs.take(block, by_policy)
     return runs
 
 
-def carried_out(
-    function: Callable[[Any], list[list[Any]]],
-    tasks: Sequence[Any],
-    shapes: Sequence[Sequence[int]],
-    jobs: Sequence[int],
+def _carried_out(
+    tasks: Sequence[Sequence[Block]],
     executor: Executor | int | None,
     store: Store | None,
-) -> list[list[list[Any]]]:
-    """Return the outcomes per task and block, computed by a function or from the store.
-
-    shapes: the number of outcomes of each block of each task. jobs: number of jobs that
-    each task simulates, for the progress bar.
-    """
+) -> list[list[list[Outcome]]]:
+    """Return the outcomes per task and block, from runs or from the store."""
     first = store.take_numbers(len(tasks)) if store else 0
+    shapes = [[len(block.policies) for block in task] for task in tasks]
     done = {
         number: kept
         for number, shape in enumerate(shapes)
         if store and (kept := store.load(first + number, shape)) is not None
     }
-    with progress(total=sum(jobs), unit=" jobs", unit_scale=True) as bar:
-        bar.update(sum(jobs[number] for number in done))
+    with progress(total=sum(map(_work, tasks)), unit=" jobs", unit_scale=True) as bar:
+        bar.update(sum(_work(tasks[number]) for number in done))
         left = {number: task for number, task in enumerate(tasks) if number not in done}
         try:
-            for number, outcomes in as_they_come(function, left, executor):
+            for number, outcomes in as_they_come(_carry_out, left, executor):
                 if store:
                     store.save(first + number, outcomes)
                 done[number] = outcomes
-                bar.update(jobs[number])
+                bar.update(_work(tasks[number]))
         except WorkerError as error:
             saved = (
                 f"; {len(done)} of {len(tasks)} tasks are saved in {store.path}"

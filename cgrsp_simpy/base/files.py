@@ -244,13 +244,7 @@ def csv_rows(
             ",".join(header),
             f"a list that includes {','.join(columns)}",
         )
-        for name, times in Counter(header).items():
-            require(
-                times == 1,
-                "columns",
-                ",".join(header),
-                f"different, but {name!r} occurs twice",
-            )
+        check_different(header)
         table.fieldnames = header
         rows = [(table.line_num, row) for row in table]
     for line, row in rows:
@@ -260,6 +254,13 @@ def csv_rows(
                 " columns"
             )
     return rows
+
+
+def check_different(header: Sequence[str]) -> None:
+    """Raise InputError if two columns of a file have the same name."""
+    for name, times in Counter(header).items():
+        allowed = f"different, but {name!r} occurs twice"
+        require(times == 1, "columns", ",".join(header), allowed)
 
 
 def number_or_text(text: str) -> int | float | str:

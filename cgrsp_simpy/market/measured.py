@@ -498,7 +498,9 @@ def _chances(polls: Polls) -> Floats:
             if len(statuses)
             else polls.shares
         )
-        high, medium = (round(share, 4) for share in shares[:2])
+        high = round(shares[0], 4)
+        # both shares may be rounded up
+        medium = min(round(shares[1], 4), round(1 - high, 4))
         rows.append((high, medium, max(0.0, round(1 - high - medium, 4))))
     return np.array(rows)
 

@@ -58,6 +58,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import (
     TOO_LARGE,
     Zones,
+    check_different,
     check_lines,
     comma_rows,
     faults_of,
@@ -301,6 +302,7 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
     table = comma_rows(file)
     _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
+    check_different(names)
     if {"Timestamp", "SpotPrice"} <= {*names}:
         rows = [(line, dict(zip(names, cells))) for line, cells in table]
         return _of_prices(path, rows)

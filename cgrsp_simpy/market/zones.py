@@ -21,7 +21,7 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     require,
 )
-from cgrsp_simpy.base.files import faults_of, opened, zoned
+from cgrsp_simpy.base.files import Zones, faults_of, opened, zoned
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -39,6 +39,7 @@ from cgrsp_simpy.market.series import Series, read_series
 log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
+MOST_POLLS = 10_000_000
 
 
 class Stretch(NamedTuple):
@@ -208,12 +209,12 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     Polls are at the median step. Up: enough offers are listed; price: the lowest.
     """
     times_s, polls_of_offers = list[float](), list[dict[str, Any]]()
+    zones = Zones()
     for line, text in enumerate(lines, 1):
         try:
             content = json.loads(text)
-            times_s.append(
-                zoned(content["timestamp"])[0].replace(tzinfo=UTC).timestamp()
-            )
+            moment, has_zone = zoned(content["timestamp"])
+            times_s.append(moment.replace(tzinfo=UTC).timestamp())
             polls_of_offers.append(
                 {
                     name: (offer["count"], offer["min"])
@@ -230,9 +231,11 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             raise InputError(
                 f"line {line}: does not have the format ({error})"
             ) from None
+        zones.see(line, has_zone)
         for count, price in polls_of_offers[-1].values():
             check_whole(f"line {line}: count", count, least=0)
             check_number(f"line {line}: min", price, least=0)
+    zones.check()
     steps_s = np.diff(times_s)
     require(
         bool(min(steps_s, default=0) > 0),
@@ -241,6 +244,11 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
         "at least two, increasing",
     )
     step_s = max(60, 60 * round(float(np.median(steps_s)) / 60))
+    span_s = times_s[-1] - times_s[0]
+    allowed = f"at most {MOST_POLLS * step_s:,}, {MOST_POLLS:,} times the median step"
+    require(
+        span_s <= MOST_POLLS * step_s, "seconds that the offers span", span_s, allowed
+    )
     polls = np.arange(times_s[0], times_s[-1], step_s)
     last = np.searchsorted(times_s, polls, "right") - 1
     series = list[Series]()

@@ -73,6 +73,12 @@ def test_a_known_law_is_found_again(tau_s, step_s, days):
             assert np.abs(true - fitted).max() <= 0.02
 
 
+def test_shares_of_two_statuses_sum_to_one_after_rounding():
+    """1/160 and 159/160 of the polls of an hour would both be rounded up."""
+    stock = cg.fit_stock(made([0, 1, 1, 1] * 24 + [1] * 96 * 39, 900.0)).stock
+    assert stock.chances == ((0.0063, 0.9937, 0.0),) * 24
+
+
 TWO = {"switch_s": 900.0, "first_share": 0.8, "every_s": 600}
 
 

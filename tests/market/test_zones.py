@@ -180,6 +180,15 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
             "line 4: 700 s after the previous row",
         ),
         (snapshot(0, a=(1, 1)), "times(=1) must be at least two, increasing"),
+        (
+            snapshot(0) + "\n" + snapshot(10).replace("+00:00", ""),
+            "line 2: a time without a zone, where line 1 has one with a zone",
+        ),
+        (
+            "\n".join([*map(snapshot, range(3)), snapshot(3).replace("2025", "9025")]),
+            "must be at most 600,000,000, 10,000,000 times the median step",
+        ),
+        ("time,status,status\n0,up,down\n", "but 'status' occurs twice"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),
         (snapshot(0)[:-1] + "x", "line 1: does not have the format"),

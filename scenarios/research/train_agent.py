@@ -4,9 +4,9 @@ The thesis leaves reinforcement learning as future work (Section 6.2.2, point 8)
 agent scores each action by a dozen features of what `GymEnvironment` shows, and takes
 the best. Its weights are learnt by the cross-entropy method (Szita and Lörincz,
 Learning Tetris using the noisy cross-entropy method, Neural Computation 18, 2006), a
-search of policies that needs no gradient: draw weights, play days of surge, keep the
-best few, draw around them, each time on days that are new. What is learnt meets
-policies on ten days that it has not seen, and the bound that none can be below.
+search without gradients: draw weights, simulate days of surge, keep the best few, draw
+around them, each time on new days. The agent is then compared with policies, and with
+the lower bound, on ten other days.
 """
 
 from concurrent.futures import ProcessPoolExecutor

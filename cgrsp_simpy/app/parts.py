@@ -96,10 +96,10 @@ class Progress(ThreadPoolExecutor):
     def submit(self, *args: Any, **named: Any) -> Future[Any]:
         self._all += 1
         task = super().submit(*args, **named)
-        task.add_done_callback(self._tell)
+        task.add_done_callback(self._advance)
         return task
 
-    def _tell(self, _: Future[Any]) -> None:
+    def _advance(self, _: Future[Any]) -> None:
         self._done += 1
         self._bar.progress(self._done / self._all)
 

@@ -230,7 +230,8 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
 @with_streamlit
 def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
     at = page("Advice on a log")
-    at.file_uploader(key="log").set_value(("jobs.csv", LOG.encode(), "text/csv"))
+    assert at.selectbox(key="format").value == "recognised by content"
+    at.file_uploader(key="log").set_value(("jobs.txt", LOG.encode(), "text/csv"))
     at.run()
     at.number_input(key="price_miss").set_value(5.0)
     at = then(
@@ -239,11 +240,11 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         multiselect={"log: policies": ["fifo", "edf"]},
         press="Advise",
     )
-    (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
+    (tmp_path / "jobs.txt").write_text(LOG, encoding="utf-8")
     from cgrsp_simpy.decide.recommend import Prices
 
     found = cg.advise(
-        cg.trace(tmp_path / "jobs.csv", slots=2),
+        cg.trace(tmp_path / "jobs.txt", slots=2),
         ["fifo", "edf"],
         range(2),
         prices=Prices(price_miss=5),

@@ -117,13 +117,13 @@ def _cells(cell: Any) -> Iterator[Any]:
     title = cell.metadata.pop("title", None)
     if title is not None:
         yield new_cell("markdown", f"## {title}", "title")
-    said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
-    if said is None:
+    text = _docstring(cell.source) if cell.cell_type == "code" else cell.source
+    if text is None:
         if ".savefig(" in cell.source:
             cell.metadata["tags"] = [PICTURE]
         yield cell
         return
-    for part in BEFORE_A_HEADING.split(said):
+    for part in BEFORE_A_HEADING.split(text):
         if part.strip():
             yield new_cell("markdown", part.strip(), "text")
 
@@ -131,9 +131,9 @@ def _cells(cell: Any) -> Iterator[Any]:
 def _docstring(source: str) -> str | None:
     """Return title and findings of a lecture if a cell is the script's docstring."""
     body = ast.parse(source).body
-    if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
+    if len(body) != 1 or (text := ast.get_docstring(ast.parse(source))) is None:
         return None
-    finds, _, name = said.rpartition("\n\n")
+    finds, _, name = text.rpartition("\n\n")
     return f"# {name.strip('()')}\n\n{finds}"
 
 

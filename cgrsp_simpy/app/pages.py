@@ -269,9 +269,7 @@ def _prices() -> Prices:
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:
-    """Read the scenario of the sample log, or of an uploaded log, whose name appears in
-    errors.
-    """
+    """Read the sample log, or an uploaded one, whose name appears in errors."""
     if log is None:
         return trace(SAMPLE, slots=slots)
     with TemporaryDirectory() as folder:

@@ -75,9 +75,7 @@ def estimate(runs: int, model: Model) -> float:
 
 
 def wanted(label: str, seconds: float) -> bool:
-    """Show a button, disabled if the work takes too long; return whether it was
-    pressed.
-    """
+    """Show a button, disabled for long work; return whether it was pressed."""
     if seconds > MOST_S:
         st.warning(
             f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies."

@@ -1,13 +1,10 @@
 """Conversion of lecture scripts to notebooks, slides and nbgrader assignments.
 
-A heading in the text, or the title of a code cell, begins a slide; long content
-continues on the next slide. For a cell that saves a figure, the slide shows the figure
-without the code. The template is slides.html in this folder; nothing else is loaded.
+A heading in the text, or the title of a code cell, begins a slide. For a cell that
+saves a figure, the slide shows the figure without the code.
 
-In an assignment, a code cell with a solution region is an answer. A code cell whose
-first line is "# 2 points" is a test, which may contain hidden tests. A text cell whose
-first line is "<!-- 2 points -->" is an answer that is graded by hand. All other text is
-locked. Each exercise of a lecture becomes a question, an answer and a test.
+The how-to on lectures lists the marks of assignments. Each exercise of a lecture
+becomes a question, an answer and a test.
 """
 
 from __future__ import annotations

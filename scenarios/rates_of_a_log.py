@@ -27,7 +27,7 @@ if __name__ == "__main__":
     log = cg.trace(sys.argv[1], format="gentd26", window=WINDOW)
     rates = cg.arrival_rates(log.workload)
     print(
-        "jobs an hour, from midnight on:", *(f"{rate:.0f}" for rate in rates.per_h[0])
+        "jobs per hour, from midnight on:", *(f"{rate:.0f}" for rate in rates.per_h[0])
     )
     even = replace(rates, per_h=[sum(rates.per_h[0]) / 24] * 24)
     print(f"rates{'at its hours':>24}{'as many, evenly':>32}")

@@ -128,7 +128,7 @@ def one_or_two_of(
     options = [*names, NONE]
     first = left.selectbox(label, options[:-1], options.index(first), key=key)
     second = right.selectbox(
-        "Next to it", options, options.index(second), key=f"{key} beside"
+        "Next to it", options, options.index(second), key=f"second {key}"
     )
     return [first] if second in (NONE, first) else [first, second]
 

@@ -146,7 +146,7 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
     assert found["mean wait (min)"] == interval(study, "rh", "wait_min")
     assert found["cost (USD)"] == interval(study, "rh", "cost_usd")
     assert at.caption[0].value == "Means of 20 seeds ± half of the 95 % interval."
-    at = then(at, selectbox={"policy beside": "edf"})
+    at = then(at, selectbox={"second policy": "edf"})
     rows = rows_of(at)
     assert list(rows) == ["rh", "edf", "rh, before"]
     assert rows["edf"]["mean wait (min)"] == interval(study, "edf", "wait_min")

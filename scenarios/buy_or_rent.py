@@ -2,10 +2,10 @@
 
 At 0.1 jobs per second, seven of any type: 57 % cheaper than renting for every job.
 
-Reserved for long, a GPU costs 60 % less than on demand, but around the clock. Jobs that
-would wait longer than five minutes are sent on demand at once (sww). First by formula,
-for exponential running times, then by simulation with the thesis's own times, which
-vary less, so that fewer jobs need to be sent.
+A reserved GPU costs 60 % less than one on demand, but is paid around the clock. Jobs
+that would wait longer than five minutes run on demand at once (sww). The number is
+computed by formula for exponential running times, then simulated with the thesis's
+times, which vary less, so that fewer jobs run on demand.
 """
 
 import cgrsp_simpy as cg

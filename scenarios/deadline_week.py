@@ -1,9 +1,9 @@
 """A week of tasks with tight deadlines on three GPUs: under ATC, which weighs time and
 slack, tardiness is a quarter of FIFO's.
 
-Each task is due after 1.2 to 3 times its time on an A30; the offered load is 80 %. No
-search is needed: the rule plans ahead the same schedule that it makes online, whenever
-a GPU becomes free.
+Each task is due after 1.2 to 3 times its time on an A30; the offered load is 80 %.
+Planned in advance, the rule gives the same schedule as online, whenever a GPU becomes
+free.
 """
 
 import cgrsp_simpy as cg

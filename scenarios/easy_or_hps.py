@@ -1,15 +1,15 @@
 """EASY or HPS on a Philly log?
 
-HPS more than halves the mean wait, but uses fewer GPUs, and somebody waits
-for five weeks.
+HPS more than halves the mean wait, but uses fewer GPUs, and one job waits for five
+weeks.
 
-Of 1,181 jobs 5 to 35 are censored: they had not started when the last one arrived, and
-would wait otherwise if the log went on.
+Of 1,181 jobs, 5 to 35 are censored: they had not started when the last one arrived, and
+their waits would differ if the log continued.
 
 The log is one virtual cluster of Microsoft's Philly traces in Gavel's format; its
-durations are steps over rates that are ours. Used and fragmented are shares: of the
-GPUs from the first submission to the last, and of the free GPUs while jobs wait. Run it
-as: python scenarios/easy_or_hps.py PATH
+durations are steps divided by rates that we assume. Used is the share of all GPUs from
+the first submission to the last; fragmented is the share of the free GPUs while jobs
+wait. Run it as: python scenarios/easy_or_hps.py PATH
 """
 
 import sys

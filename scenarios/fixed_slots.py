@@ -1,12 +1,12 @@
 """Should a studio own its slots if every day is hectic?
 
-Not for a rush of three hours: renting every job is best.
+Not for a rush of three hours: renting for every job is best.
 
 The day's C_max slots become fixed machines, reserved around the clock at 40 % of the
-thesis's price and always ready; what does not wait for them runs on demand at the full
-price, without provisioning delay. One slot under ajw is cheaper, but works through
-the night, and three jobs in five are late; ljw comes down to $4.50 with a twelfth late.
-All other options cost more than renting.
+thesis's price and always ready. A job that does not wait for them runs on demand at the
+full price, without provisioning delay. One slot under ajw is cheaper, but works through
+the night, and three jobs in five are late; one slot under ljw costs $4.50, and a
+twelfth of the jobs are late. All other options cost more than renting.
 """
 
 import numpy as np

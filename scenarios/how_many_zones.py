@@ -1,9 +1,10 @@
 """One zone or several: a job that may move to another zone when its instance is taken
-costs less with each zone; except under greedy, the second zone saves the most.
+back costs less with each zone; except under greedy, the second zone saves the most.
 
-The market is generated: each zone is up 1 h and down 3 h on average, independent of the
-others; with files of zones, the first one, two, ... of these: python
-scenarios/how_many_zones.py zone.json ... Behind ± is half of a 95 % interval.
+The market is generated: each zone is up for 1 h and down for 3 h on average,
+independent of the others. With files of zones, the first one, two, ... of these are
+used: python scenarios/how_many_zones.py zone.json ... Behind ± is half of a 95 %
+interval.
 """
 
 import sys

@@ -1,13 +1,14 @@
 """How many GPUs does an hour of LLM requests take? On 8, the mean response is 5.2 s.
 
-The log is Azure's code-completion trace of 2023, with bursts of long prompts. A
-replica of Llama 2 70B on two H100 batches its requests: they join and leave between
-steps, which take as long as was measured. Served one at a time, they would take 177 s
-on average on 8 GPUs. On 4 GPUs, WSRPT, which lets short prompts through (up to 1000
-tokens; weight 10), takes the mean from FIFO's 19 s to 12 s, and the 99th percentile
-from 72 s to 114 s. Prompts in chunks of 512 tokens in place of 2048 take a token's time
-on 8 GPUs from .14 s to .07 s; the first token then comes .26 s later.
-Run it as: python scenarios/llm_requests.py PATH
+The log is Azure's code-completion trace of 2023, with bursts of long prompts. A replica
+of Llama 2 70B on two H100 batches its requests: they join and leave between steps,
+whose durations were measured. One at a time on 8 GPUs, requests would take 177 s on
+average.
+
+On 4 GPUs, WSRPT, which prefers prompts of up to 1000 tokens (weight 10), reduces FIFO's
+mean from 19 s to 12 s, and increases the 99th percentile from 72 s to 114 s. On 8 GPUs,
+chunks of 512 tokens in place of 2048 reduce the time per token from .14 s to .07 s, and
+the first token comes .26 s later. Run it as: python scenarios/llm_requests.py PATH
 """
 
 import sys

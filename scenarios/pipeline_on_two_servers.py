@@ -1,11 +1,11 @@
 """Where do the stages of a pipeline go on two servers?
 
-Neighbours together, which matters once the network between is slow.
+Neighbours together, which matters if the network between the servers is slow.
 
 A training step of eight layers in four stages, eight micro-batches, on two servers of
 two equal GPUs. Each stage keeps the order of its schedule, 1F1B, so that only the
-placement is open; between the servers one transfer at a time is on the network, in
-each direction. All 256 placements are tried.
+placement varies. Between the servers one transfer at a time is on the network, in each
+direction. All 256 placements are tried.
 """
 
 from itertools import product

@@ -1,4 +1,4 @@
-"""Common random numbers fail if one random stream serves everything.
+"""Common random numbers fail if one random stream is used for everything.
 
 A bank with two tellers, and tellers who work 5 % faster. With a stream per purpose both
 alternatives serve the same customers. With one stream, the first customer who leaves

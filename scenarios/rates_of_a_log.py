@@ -1,10 +1,10 @@
-"""A log's busy hours have plentiful stock: its jobs wait 11 min, and 30 if they are
-spread evenly over the day; at four times the rates, the log's own hours wait longer.
+"""A log's busy hours have plentiful stock: its jobs wait for 11 min, and for 30 if they
+are spread evenly over the day; at four times the rates, the log's own hours wait
+longer.
 
-Arrival rates by hour of day are measured in a log, raised, and written into a scenario
-file for the command line. The log is Alibaba's cluster-trace-v2026-GenAI
-(lora_request_trace.csv). Run it as:
-python scenarios/rates_of_a_log.py PATH
+Arrival rates by hour of day are estimated from a log, multiplied, and written into a
+scenario file for the command line. The log is Alibaba's cluster-trace-v2026-GenAI
+(lora_request_trace.csv). Run it as: python scenarios/rates_of_a_log.py PATH
 """
 
 import sys
@@ -27,7 +27,7 @@ if __name__ == "__main__":
     log = cg.trace(sys.argv[1], format="gentd26", window=WINDOW)
     rates = cg.arrival_rates(log.workload)
     print(
-        "jobs an hour, from midnight on:", *(f"{rate:.0f}" for rate in rates.per_h[0])
+        "jobs per hour, from midnight on:", *(f"{rate:.0f}" for rate in rates.per_h[0])
     )
     even = replace(rates, per_h=[sum(rates.per_h[0]) / 24] * 24)
     print(f"rates{'at its hours':>24}{'as many, evenly':>32}")

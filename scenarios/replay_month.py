@@ -1,11 +1,11 @@
-"""A real market, replayed: policies that use the observed stock wait two minutes in the
-median run, one if they choose the type; the mean depends on two or three of the sixteen
-days on which runs begin, when both types are out of stock.
+"""A real market, replayed: policies that use the observed stock wait for two minutes in
+the median run, or one if they choose the type; the mean depends on two or three of the
+sixteen days on which runs begin, when both types are out of stock.
 
 The market is a month of half-hourly offers of H100 and A100 GPUs (GPU price tracker,
-October and November 2025); each seed is a normal day of the thesis that begins on one
-of its days, and seeds that begin on the same day count once. Run it as:
-python scenarios/replay_month.py FILE FILE
+October and November 2025). Each seed is a normal day of the thesis that begins on one
+of the market's days; seeds that begin on the same day count as one observation. Run it
+as: python scenarios/replay_month.py FILE FILE
 """
 
 import sys

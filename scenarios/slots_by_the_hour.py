@@ -1,12 +1,13 @@
 """Slots by the hour, or one more slot when jobs wait?
 
 The better of the two costs about a third of the best fixed number of slots, or less. If
-a slot boots in five minutes, the rule is best: it opens what a day needs. If it takes
-40 minutes, the rule is too late for the rush, and the schedule is best.
+a slot boots in five minutes, the rule is best, because it opens only the slots that a
+day needs. If it takes 40 minutes, the rule opens slots too late for the rush, and the
+schedule is best.
 
-Jobs of ten minutes or so: three in two hours, and thirty from 9 to 10 h; each is due 30
-minutes after its submission. A missed deadline costs 1 USD, a slot 2 USD per day, paid
-by the hour and free while it boots.
+Jobs take about ten minutes: three arrive in two hours, and thirty from 9 to 10 h; each
+is due 30 minutes after its submission. A missed deadline costs 1 USD, and a slot 2 USD
+per day, paid by the hour and free while it boots.
 """
 
 import numpy as np

@@ -2,11 +2,12 @@
 
 Every twenty minutes, by Young's rule; from ten to forty it hardly matters.
 
-Jobs of four hours on instances at a third of the price, which are taken back every
-three hours or so. A checkpoint takes a minute, a restart two. Young's interval is the
-root of 2 x time of a checkpoint / rate of preemptions. Without checkpoints half of what
-is paid is lost, and with it nearly half the saving of spot. J. W. Young, A first order
-approximation to the optimum checkpoint interval, Communications of the ACM 17 (1974).
+Jobs of four hours run on instances at a third of the price, which are taken back every
+three hours on average. A checkpoint takes a minute, a restart two. Young's interval is
+the root of 2 x time of a checkpoint / rate of preemptions. Without checkpoints half of
+the paid time is lost, and with it nearly half of the saving by spot instances. J. W.
+Young, A first order approximation to the optimum checkpoint interval, Communications of
+the ACM 17 (1974).
 """
 
 from math import sqrt

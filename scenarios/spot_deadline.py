@@ -1,9 +1,9 @@
 """48 hours of computing within 52, on spot instances: a policy that waits until it is
 late pays nearly as much as on demand only; one that keeps pace pays less.
 
-Without arguments the market is generated, 2.3 h up and 1.6 h down on average. With
+Without arguments the market is generated: 2.3 h up and 1.6 h down on average. With
 files of zones, each is a separate market, and policies learn from its first half:
-python scenarios/spot_deadline.py zone.json ... Intervals (±) are of 95 %.
+python scenarios/spot_deadline.py zone.json ... Behind ± is half of a 95 % interval.
 """
 
 import sys

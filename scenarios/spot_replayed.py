@@ -1,16 +1,15 @@
 """Does a rate of preemptions predict what happens to jobs on spot instances?
 
-It predicts most of the lost work, but no waits: 0.3 hours, where the record has 7.8 and
-the law 6.9. All four instances are taken at once, and then none is available for hours.
+It predicts most of the lost work, but not the waits: 0.3 hours, where the record has
+7.8 and a fitted model 6.9. All four instances are taken back at once, and then none is
+available for hours.
 
-Twenty jobs of four hours on four spot instances of a zone that was recorded (SkyPilot's
-spot traces); seeds that begin on one day of the record count once. The replay is
-compared with a law fitted to it, and with a rate of preemptions as frequent in an hour
-of stock, with instances always to be had. The law has two time scales, flicker of a
-quarter of an hour within spells of half a day: what it takes, and how long jobs wait,
-is not shown to differ from the record, whose days follow each other and tell little of
-other months.
-Run it as: python scenarios/spot_replayed.py FILE
+Twenty jobs of four hours on four spot instances of a recorded zone (SkyPilot's spot
+traces); seeds that begin on the same recorded day count as one observation. The replay
+is compared with a model fitted to it (law), and with preemptions at the same rate per
+hour of stock, with instances always available (rate). The model has two time scales, a
+quarter of an hour and half a day. Its preemptions and waits do not differ significantly
+from the record's. Run it as: python scenarios/spot_replayed.py FILE
 """
 
 import sys

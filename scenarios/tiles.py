@@ -1,14 +1,14 @@
 """Does it pay to render a frame in tiles, on several GPUs at once? Not on rented ones.
 
-Two tiles save a quarter of a minute at best, on the quiet day, which has slots to
-spare; on the others they cost five minutes to two and a half hours, for each tile waits
-for a GPU of its own to be provisioned, which takes longer than to render it. With GPUs
-at hand tiles pay on every day, by less than a minute.
+Two tiles save a quarter of a minute at best, on the quiet day, which has spare slots.
+On the other days they cost five minutes to two and a half hours, because each tile
+waits for a GPU to be provisioned, which takes longer than rendering it. If GPUs are
+available at once, tiles save up to a minute on every day.
 
 The thesis leaves it as future work (Section 6.2.2, point 3). Each tile waits for a slot
 as a job does; the frame ends when the last one is merged. Every tile repeats a share of
-the frame's time (it loads the scene), tiles are unequal, and a merge takes a while on
-no GPU. With one tile a frame is the thesis's job, to the bit.
+the frame's time (it loads the scene), tiles are unequal, and a merge takes a few
+seconds and no GPU. With one tile, a frame is the thesis's job, to the bit.
 """
 
 from dataclasses import dataclass, replace

@@ -1,14 +1,14 @@
 """Should NASA have owned its 128 processors?
 
-It was 14 % cheaper than renting for every job; half and patience is cheaper.
+That was 14 % cheaper than renting for every job; 64 processors and longer waits are 26
+% cheaper.
 
 The log is that of an iPSC/860 at NASA Ames, October to December 1993 (Parallel
-Workloads Archive; its submit times are start times). With 64 owned processors,
-every job of 128 is rented. If short jobs are rented as well (ljw) and the shortest
-of the long ones goes first, that costs 26 % less than renting, for a mean wait of
-37 minutes; first come, first served, 10 hours. All its jobs count, and what is owned
-is paid for from the first submission until the last job has ended. Run it as: python
-scenarios/waiting_on_a_log.py PATH
+Workloads Archive; its submit times are start times). With 64 owned processors, every
+job of 128 is rented. If short jobs are rented as well (ljw) and the shortest of the
+long ones is first, the mean wait is 37 minutes; first come, first served, it is 10
+hours. All jobs count, and owned processors are paid for from the first submission until
+the last job has ended. Run it as: python scenarios/waiting_on_a_log.py PATH
 """
 
 import sys

@@ -1,12 +1,13 @@
 """Should a studio keep instances warm between jobs?
 
-On a hectic day, for one minute: three quarters less wait for 4 % more rent.
+On a hectic day, for one minute: the wait falls by three quarters, and the rent rises by
+4 %.
 
-There the next job follows within the minute, and nearly all of the thesis's wait is
-for instances in place of others that were given back a moment ago. Where provisioning
-is paid, too, the day gets cheaper by two thirds. On a normal day jobs are minutes
-apart: five minutes cost four times the rent and save a minute or two of wait, half an
-hour costs ten times the rent and saves most of it.
+There the next job follows within the minute, and nearly all of the thesis's wait is for
+instances that replace others given back a moment ago. If provisioning is paid, too, the
+day costs two thirds less. On a normal day jobs are minutes apart: keeping an instance
+for five minutes costs four times the rent and saves one to two minutes of wait; half an
+hour costs ten times the rent and saves most of the wait.
 """
 
 import cgrsp_simpy as cg

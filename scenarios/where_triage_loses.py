@@ -1,11 +1,12 @@
 """Where triage loses: more work arrives than the cheap type can do, and types are free.
 
-A second of a slot is priced by the jobs that wait and, at most as many again, by those
-that come before the line is empty. While the line is short the type of least rent is
-chosen, and the line grows. The scenario is one of those that were drawn at random to
-develop policies: 831 jobs on three slots, each to be provisioned as one of four types,
-the fast one 17 times as dear per hour. Adaptive rents it more often. Costs are those of
-`cgrsp advise` without the slots: rent, misses, lateness and waiting.
+Triage prices a second of a slot by the waiting jobs and, at most as many again, by
+those that arrive before the queue is empty. While the queue is short it chooses the
+type of least rent, and the queue grows. The scenario is one of the random ones that
+were used to develop policies: 831 jobs on three slots, each provisioned as one of four
+types, of which the fast one costs 17 times as much per hour as the cheapest. Adaptive
+rents it more often. Costs are those of `cgrsp advise` without the slots: rent, misses,
+lateness and waiting.
 """
 
 import cgrsp_simpy as cg

@@ -1,7 +1,6 @@
-"""Who starves whom on a cluster?
+"""Which jobs wait without end on a cluster?
 
-If small jobs are favoured, wide jobs wait without end; reservations cost the small jobs
-hours.
+If small jobs are favoured, wide ones; under reservations, small jobs wait for hours.
 
 At this load only fifo-skip, easy and conservative are stable. Under the others the
 queue grows; inf: measured jobs still wait when 8,000 more have arrived.

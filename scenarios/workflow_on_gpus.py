@@ -1,9 +1,9 @@
-"""A real workflow under several schedulers: how far is each from what no plan can beat?
+"""A real workflow under several schedulers: how far is each from a lower bound?
 
-The log is a genome workflow in WfFormat; a second of it is taken for a second on
-a GPU of 1 TFLOPS. Annealing starts from the best of the simple plans; random search
-is the control of the whales. Behind ± is half of a 95 % interval over the seeds. Run
-it as: python scenarios/workflow_on_gpus.py PATH
+The log is a genome workflow in WfFormat; a recorded second counts as a second on a GPU
+of 1 TFLOPS. Annealing starts from the best of the simple plans; random search is the
+control of the whale optimisation. Behind ± is half of a 95 % interval over the seeds.
+Run it as: python scenarios/workflow_on_gpus.py PATH
 """
 
 import sys

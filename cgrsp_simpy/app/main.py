@@ -22,8 +22,9 @@ PAGES = {
     "Compare policies": (
         pages.comparison_page,
         "Which policy misses the fewest deadlines on the same days?",
-        "Compare the policies on 10 days. Which intervals overlap? Increase the seeds"
-        " until you can name the best policy, and explain why more seeds help.",
+        "Compare the policies on 10 days. Which differences from the first policy are"
+        " significant? Increase the seeds until you can name the best policy, and"
+        " explain why more seeds help.",
     ),
     "Own or rent": (
         pages.own_or_rent_page,

@@ -224,7 +224,7 @@ PRICED = {
     "price_slot": "per slot and day",
 }
 SAMPLE = Path(__file__).parents[1] / "data" / "studio.csv"
-BY_NAME = "from the file's name"
+BY_CONTENT = "recognised by content"
 NEEDED = (
     "Without a file, the page uses the sample log of the package, `studio.csv`: two"
     " days of a studio. A CSV file needs one row per job with the columns `submit_s`"
@@ -237,10 +237,10 @@ def advice_page() -> None:
     """Show a log, its scenario, and the report."""
     left, right = st.columns([3, 1])
     log = left.file_uploader("Log of jobs", key="log")
-    format = right.selectbox("Format", [BY_NAME, *FORMATS], key="format")
+    format = right.selectbox("Format", [BY_CONTENT, *FORMATS], key="format")
     slots = right.slider("Slots in use", 1, 20, 5, key="log: slots")
     left.caption(NEEDED)
-    scenario = _read(log, None if format == BY_NAME else format, slots)
+    scenario = _read(log, None if format == BY_CONTENT else format, slots)
     st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
     policies = policies_of("log", scenario, "Policies: the first is the one in use")
     seeds = seeds_of("log", 20, 5)
@@ -269,9 +269,7 @@ def _prices() -> Prices:
 
 
 def _read(log: Any, format: str | None, slots: int) -> Scenario:
-    """Read the scenario of the sample log, or of an uploaded log, whose name appears in
-    errors.
-    """
+    """Read the sample log, or an uploaded one, whose name appears in errors."""
     if log is None:
         return trace(SAMPLE, slots=slots)
     with TemporaryDirectory() as folder:

@@ -75,9 +75,7 @@ def estimate(runs: int, model: Model) -> float:
 
 
 def wanted(label: str, seconds: float) -> bool:
-    """Show a button, disabled if the work takes too long; return whether it was
-    pressed.
-    """
+    """Show a button, disabled for long work; return whether it was pressed."""
     if seconds > MOST_S:
         st.warning(
             f"That is more than {MOST_S:.0f} s: choose fewer seeds, jobs or policies."
@@ -96,10 +94,10 @@ class Progress(ThreadPoolExecutor):
     def submit(self, *args: Any, **named: Any) -> Future[Any]:
         self._all += 1
         task = super().submit(*args, **named)
-        task.add_done_callback(self._tell)
+        task.add_done_callback(self._advance)
         return task
 
-    def _tell(self, _: Future[Any]) -> None:
+    def _advance(self, _: Future[Any]) -> None:
         self._done += 1
         self._bar.progress(self._done / self._all)
 
@@ -130,7 +128,7 @@ def one_or_two_of(
     options = [*names, NONE]
     first = left.selectbox(label, options[:-1], options.index(first), key=key)
     second = right.selectbox(
-        "Next to it", options, options.index(second), key=f"{key} beside"
+        "Next to it", options, options.index(second), key=f"second {key}"
     )
     return [first] if second in (NONE, first) else [first, second]
 

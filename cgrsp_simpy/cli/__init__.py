@@ -132,8 +132,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
     ),
     "app": (
         "teaching",
-        "Serve an interactive page in the browser: days, comparisons, advice,"
-        " clusters.",
+        "Serve an interactive page in the browser: days, comparisons, own"
+        " or rent, advice, clusters.",
     ),
 }
 SILENT_S, EVERY_S = 1.0, 0.5  # of the line of a working command

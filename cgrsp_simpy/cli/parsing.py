@@ -182,7 +182,7 @@ def fill(parser: argparse.ArgumentParser, command: Command) -> None:
     group.add_argument(
         "--yes",
         action="store_true",
-        help="start even if the work may take more than an hour",
+        help="start even if the work may take more than an hour or 8 GB",
     )
     group.add_argument(
         "--large-files",

@@ -59,8 +59,8 @@ def _add_market(parser: argparse.ArgumentParser) -> None:
         (
             "--out FILE",
             str,
-            "of report STEM: draw STEM.png and STEM.svg, and write their data; of fit"
-            " FILE.toml: write the models, for market=FILE.toml",
+            "of report: draw FILE.png and FILE.svg, and write their data; of fit:"
+            " write the models to FILE.toml, for market=FILE.toml",
         ),
     )
 
@@ -76,7 +76,7 @@ def _report(args: argparse.Namespace) -> Answer:
         from cgrsp_simpy.market.figures import market  # loads matplotlib
 
         stem, fits = Path(args.out), [fit_stock(each) for each in listed]
-        require(bool(stem.name), "--out", args.out, "the STEM of the files' names")
+        require(bool(stem.name), "--out", args.out, "the stem of the files to write")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
     rows = [_summary(each) for each in polls]
@@ -130,7 +130,7 @@ def _fit(args: argparse.Namespace) -> Answer:
             args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
         )
         write_whole(Path(args.out), measured_toml(fits).encode())
-        log.info("the laws are in %s: market=%s", args.out, args.out)
+        log.info("the models are in %s: market=%s", args.out, args.out)
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:

@@ -550,7 +550,7 @@ def _check_value(word: str, value: Any, item: Parameter) -> None:
 
 
 def _kinds(hint: Any) -> Iterator[Any]:
-    """Yield the types that a type allows; a tuple of types stands for a list."""
+    """Yield the types that a type allows; a tuple of types means a list."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         yield from _kinds(parts[0])

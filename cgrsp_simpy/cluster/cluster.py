@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Allocation = Sequence[tuple[int, int]]
 """Pairs of a node and a number of its GPUs. In a cluster of n nodes whose jobs use
-cores and memory, n + i and 2n + i stand for the cores and the memory of node i.
+cores and memory, n + i and 2n + i are the cores and the memory of node i.
 """
 
 Columns = tuple[int, int, int]

@@ -662,7 +662,7 @@ class Simulation:
         interrupted = f"job {job_id(jobs[0])}" if jobs else "a process other than a job"
         reason = "" if cause is None else f" ({shown(cause)})"
         if any(cause is resource for resource in self.resources):
-            reason = f", since {cause.label} {cause.index} was taken down,"
+            reason = f", since {cause.label} {cause.index} went down,"
         return InputError(
             f"{interrupted} of {self.model.name} was interrupted{reason} and does not"
             " handle it:"

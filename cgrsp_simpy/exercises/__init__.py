@@ -2,9 +2,8 @@
 
     cg.exercises.check(3.1, 0.5)
 
-Correct answers are computed on demand, by a run or a formula. Feedback names common
-mistakes, but not whether an answer is too high or too low. `claim` checks a sentence of
-a lecture against a result.
+Feedback names common mistakes, but not whether an answer is too high or too low.
+`claim` checks a sentence of a lecture against a result.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ def question(exercise: float | str, student: str = "") -> str:
 def check(exercise: float | str, answer: Any, student: str = "") -> Verdict:
     """Check an answer without revealing the right one or the direction of an error.
 
-    exercise: lecture and number, such as 3.1. answer: the answer to check. student:
-    name of the student whose individual numbers are used. The verdict is true if it is
-    right; else its message describes the error. Raises InputError for an unknown
-    exercise.
+    exercise: lecture and number, such as 3.1. student: name that selects individual
+    numbers. The verdict is true if the answer is right; else its message describes the
+    error. Raises InputError for an unknown exercise.
     """
     fault = _exercise(exercise).of(student)[1](answer)
     if fault and not student and _exercise(exercise).numbers:

@@ -1,9 +1,8 @@
 """Lectures in the browser: a folder with JupyterLite that needs no network.
 
-Python runs in the browser as Pyodide. The packages that the lectures need are copied
-from a distribution of the Pyodide project and verified by its checksums. The kernel
-loads the packages that it needs at its start. The first cell of each notebook installs
-the others from the folder, including the wheels packed here.
+Python runs in the browser as Pyodide, whose packages are copied from its distribution
+and verified by checksums. The first cell of each notebook installs those that the
+kernel has not loaded, including the wheels packed here.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class Exercise:
         if self.numbers is None:
             return self.question, self.judge
         require(isinstance(student, str), "student", student, "a name, as a string")
-        given = self.numbers(stream(0, f"exercise of {student}"))
-        return self.question.format(**given), self.judge(**given)
+        numbers = self.numbers(stream(0, f"exercise of {student}"))
+        return self.question.format(**numbers), self.judge(**numbers)
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,15 @@ def number(
     if ROUNDING < tolerance < THREE_FIGURES:
         within = "to three significant figures"
 
-    def judge(given: Any) -> str:
-        if not is_number(given):
-            return f"answer(={shown(given)}) must be a number ({unit})"
-        if _near(float(given), answer(), tolerance):
+    def judge(submitted: Any) -> str:
+        if not is_number(submitted):
+            return f"answer(={shown(submitted)}) must be a number ({unit})"
+        if _near(float(submitted), answer(), tolerance):
             return ""
         hints = (
-            hint for wrong, hint in mistakes if _near(float(given), wrong(), tolerance)
+            hint
+            for wrong, hint in mistakes
+            if _near(float(submitted), wrong(), tolerance)
         )
         return next(hints, f"not yet ({unit}, {within}): {way}")
 
@@ -138,17 +140,17 @@ def code(
     fault: takes the answer and the contents of a case, and returns the error or "".
     """
 
-    def judge(given: Any) -> str:
-        if not callable(given):
-            return f"the answer is {what}, without calling it, not {shown(given)}"
+    def judge(submitted: Any) -> str:
+        if not callable(submitted):
+            return f"the answer is {what}, without calling it, not {shown(submitted)}"
         for case in cases():
             try:
-                with _limited(given):
-                    off = fault(given, *case.values())
+                with _limited(submitted):
+                    off = fault(submitted, *case.values())
             except (Exception, SystemExit) as error:
                 off = _described(error)
             if off:
-                values = [f"{name} {_told(value)}" for name, value in case.items()]
+                values = [f"{name} {_formatted(value)}" for name, value in case.items()]
                 return f"{off} (with {', '.join(values)})" if values else off
         return ""
 
@@ -190,7 +192,7 @@ def _limited(answer: Callable[..., Any]) -> Iterator[None]:
 def same(
     right: Callable[..., Any],
     *mistakes: Mistake,
-    tried: Callable[..., Any] = lambda given, *case: given(*case),
+    tried: Callable[..., Any] = lambda submitted, *case: submitted(*case),
     within: float = ROUNDING,
 ) -> Callable[..., str]:
     """Return a fault function for `code` that compares results with the right function.
@@ -199,20 +201,22 @@ def same(
     tried: calls the answer. within: tolerance relative to the largest right number.
     """
 
-    def fault(given: Any, *case: Any) -> str:
+    def fault(submitted: Any, *case: Any) -> str:
         wanted = np.asarray(right(*deepcopy(case)), float)
-        result = tried(given, *deepcopy(case))
+        result = tried(submitted, *deepcopy(case))
         if result is None:
             return "the function returns nothing"
-        found = _numbers(result)
-        if _alike(found, wanted, within):
+        result = _numbers(result)
+        if _alike(result, wanted, within):
             return ""
         hints = (
             hint
             for wrong, hint in mistakes
-            if _alike(found, np.asarray(wrong(*deepcopy(case)), float), within)
+            if _alike(result, np.asarray(wrong(*deepcopy(case)), float), within)
         )
-        return next(hints, f"{_told(found)} comes out, it should be {_told(wanted)}")
+        return next(
+            hints, f"{_formatted(result)} comes out, it should be {_formatted(wanted)}"
+        )
 
     return fault
 
@@ -231,16 +235,18 @@ def _numbers(result: Any) -> np.ndarray:
     return np.asarray(result, float)
 
 
-def _alike(found: np.ndarray, wanted: np.ndarray, within: float) -> bool:
+def _alike(result: np.ndarray, wanted: np.ndarray, within: float) -> bool:
     most = within * np.abs(wanted).max(initial=within)
-    return found.shape == wanted.shape and bool(np.all(np.abs(found - wanted) <= most))
+    return result.shape == wanted.shape and bool(
+        np.all(np.abs(result - wanted) <= most)
+    )
 
 
-def _told(value: Any) -> str:
+def _formatted(value: Any) -> str:
     """Format numbers to four significant figures, at most ten numbers."""
     if np.ndim(value) == 0:
         return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
-    listed = [_told(each) for each in value]
+    listed = [_formatted(each) for each in value]
     return f"[{', '.join(listed[:10])}{', ...' * (len(listed) > 10)}]"
 
 
@@ -383,7 +389,7 @@ class ClaimError(AssertionError):
 
 def claim(
     sentence: str,
-    found: Mean | float,
+    result: Mean | float,
     *,
     above: float | None = None,
     below: float | None = None,
@@ -391,25 +397,29 @@ def claim(
 ) -> str:
     """Check a sentence against a result, so that a text cannot contradict its code.
 
-    The whole interval of a mean must be within the bounds: an interval that reaches 0
-    is not above 0. "No difference" is a claim with two bounds, minus and plus the least
-    relevant difference. sentence: as in the text. found: a mean with its interval, or a
-    number without one, such as a count, True or False. above, below: exclusive bounds,
-    in the unit of `found`. equal: the exact value, instead of bounds. Returns a line to
-    print: sentence, result and claim. Raises ClaimError if the claim is false or the
-    result NaN, InputError for a sentence without a claim.
+    The whole interval of a mean must be within the bounds. "No difference" is a claim
+    with two bounds, minus and plus the least relevant difference. result: a mean with
+    its interval, or a number, such as a count, True or False. above, below: exclusive
+    bounds. equal: the exact value. Returns a line to print. Raises ClaimError if the
+    claim is false or the result NaN, InputError for a sentence without a claim.
     """
     claimed = {"above": above, "below": below, "equal": equal}
-    said = [f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None]
-    require(bool(said), "claim", sentence, "given together with above, below or equal")
-    low, high = (found.low, found.high) if isinstance(found, Mean) else (found, found)
-    whole = isinstance(found, bool)  # yes or no, without a number to show
-    shown = (
-        f"{found.mean:.3g} ± {found.half_width:.2g}"
-        if isinstance(found, Mean)
-        else f"{found:.4g}"
+    bounds = [
+        f"{word} {bound:g}" for word, bound in claimed.items() if bound is not None
+    ]
+    require(
+        bool(bounds), "claim", sentence, "given together with above, below or equal"
     )
-    line = sentence if whole else f"{sentence} ({shown}: {', '.join(said)})"
+    low, high = (
+        (result.low, result.high) if isinstance(result, Mean) else (result, result)
+    )
+    whole = isinstance(result, bool)  # yes or no, without a number to show
+    shown = (
+        f"{result.mean:.3g} ± {result.half_width:.2g}"
+        if isinstance(result, Mean)
+        else f"{result:.4g}"
+    )
+    line = sentence if whole else f"{sentence} ({shown}: {', '.join(bounds)})"
     if not (
         (above is None or low > above)
         and (below is None or high < below)

@@ -83,7 +83,7 @@ DAYS, MOST_Z = 1000, 5.0
 MEAN_COUNTS = np.repeat([0.2, 1.0, 0.2], [80, 120, 40])
 
 
-def _arrivals(given: Any, seed: int, days: int) -> list[float]:
+def _arrivals(submitted: Any, seed: int, days: int) -> list[float]:
     """Return the arrival times that an answer's process produces in `days` days."""
     env, arrivals = simpy.Environment(), list[float]()
 
@@ -92,16 +92,16 @@ def _arrivals(given: Any, seed: int, days: int) -> list[float]:
         require(few, "arrivals", len(arrivals), "about 144 per day")
         arrivals.append(env.now)
 
-    env.process(given(env, stream(seed, "exercise"), arrive))
+    env.process(submitted(env, stream(seed, "exercise"), arrive))
     env.run(24 * days)
     return arrivals
 
 
-def arrivals_fault(given: Any, seed: int) -> str:
+def arrivals_fault(submitted: Any, seed: int) -> str:
     """Test the counts per tenth of an hour, their variance between days, and whether
     they depend only on the stream.
     """
-    arrivals, day = _arrivals(given, seed, DAYS), _arrivals(given, seed, 1)
+    arrivals, day = _arrivals(submitted, seed, DAYS), _arrivals(submitted, seed, 1)
     counts = np.histogram(arrivals, np.arange(240 * DAYS + 1) / 10)[0]
     means = counts.reshape(DAYS, 240).mean(axis=0)
     wrong = np.abs(means - MEAN_COUNTS) >= MOST_Z * np.sqrt(MEAN_COUNTS / DAYS)
@@ -111,7 +111,7 @@ def arrivals_fault(given: Any, seed: int) -> str:
     faults = {
         "draw all random numbers from `rng`": (
             day != arrivals[: len(day)]
-            or (bool(day) and day == _arrivals(given, seed + 1, 1))
+            or (bool(day) and day == _arrivals(submitted, seed + 1, 1))
         ),
         "nobody arrives at time 0": 0.0 in arrivals[:1],
         "": not wrong.any() and abs(dispersion) < MOST_Z * sd,
@@ -294,8 +294,8 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: case[2],
                     "no job waits for a bay",
                 ),
-                tried=lambda given, *case: [
-                    wait for _, wait in sorted(_replay(given, *case))
+                tried=lambda submitted, *case: [
+                    wait for _, wait in sorted(_replay(submitted, *case))
                 ],
             ),
         ),
@@ -384,7 +384,9 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _lcg_arrivals(*case) / case[4] ** 2,
                     "the mean is not the rate",
                 ),
-                tried=lambda given, *case: recorded(given, Environment(), *case),
+                tried=lambda submitted, *case: recorded(
+                    submitted, Environment(), *case
+                ),
             ),
         ),
     ),
@@ -456,7 +458,9 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _failures(*case) + case[3],
                     "append the time of the failure, not of the end of the repair",
                 ),
-                tried=lambda given, *case: recorded(given, Environment(), *case),
+                tried=lambda submitted, *case: recorded(
+                    submitted, Environment(), *case
+                ),
             ),
         ),
     ),

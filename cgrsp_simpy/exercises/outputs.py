@@ -226,7 +226,7 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "the first customer arrives gaps[0] after time 0",
                 ),
-                tried=lambda given, *case: given(*system(), *case),
+                tried=lambda submitted, *case: submitted(*system(), *case),
             ),
         ),
     ),
@@ -301,7 +301,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: np.array(_closing(*case))[[0, 1]],
                     "that is when the last service begins; when does it end?",
                 ),
-                tried=lambda given, *case: given(*system(), *case),
+                tried=lambda submitted, *case: submitted(*system(), *case),
             ),
         ),
     ),
@@ -406,7 +406,7 @@ EXERCISES: dict[str, Exercise] = {
                     _at_arrivals,
                     "that is an average over arrivals; take the average over time",
                 ),
-                tried=lambda given, gaps, works, servers: given(
+                tried=lambda submitted, gaps, works, servers: submitted(
                     *system(servers), gaps, works
                 ),
             ),
@@ -472,7 +472,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: (_joined(*case, rule=np.argmin) + case[1]).mean(),
                     "that is the time in the system; a wait ends when service begins",
                 ),
-                tried=lambda given, gaps, works, desks: given(
+                tried=lambda submitted, gaps, works, desks: submitted(
                     env := Environment(),
                     [simpy.Resource(env) for _ in range(desks)],
                     gaps,
@@ -509,7 +509,7 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "`gaps` are times between arrivals, not times of arrival",
                 ),
-                tried=lambda given, gaps, works, one, two: given(
+                tried=lambda submitted, gaps, works, one, two: submitted(
                     system(one), system(two), gaps, works
                 ),
             ),
@@ -604,7 +604,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps, works: _shortest(gaps, works) + np.mean(works),
                     "that is the time in the system; a wait ends when service begins",
                 ),
-                tried=lambda given, *case: given(
+                tried=lambda submitted, *case: submitted(
                     *system(1, simpy.PriorityResource), *case
                 ),
             ),
@@ -675,7 +675,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _on_hand(case, soon=True),
                     "a delivery arrives `lead` after the order",
                 ),
-                tried=lambda given, *case: given(Environment(), *case),
+                tried=lambda submitted, *case: submitted(Environment(), *case),
             ),
         ),
     ),
@@ -705,7 +705,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _effect(*case, times=-1.0),
                     "a faster server needs less time: works[k] / speed",
                 ),
-                tried=lambda given, *case: given(
+                tried=lambda submitted, *case: submitted(
                     {(c, speed): system(c) for c in (1, 2) for speed in (1, 1.5)},
                     *case,
                 ),
@@ -802,7 +802,7 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "u is for interarrival times in both runs, v for service times",
                 ),
-                tried=lambda given, *case: given(system(), system(), *case),
+                tried=lambda submitted, *case: submitted(system(), system(), *case),
             ),
         ),
     ),
@@ -873,7 +873,7 @@ EXERCISES: dict[str, Exercise] = {
                     lambda gaps, works, *_: _waits(gaps, works, 2).mean(),
                     "that is the plain mean",
                 ),
-                tried=lambda given, *case: given(system(2), system(1), *case),
+                tried=lambda submitted, *case: submitted(system(2), system(1), *case),
             ),
         ),
     ),

@@ -1,13 +1,10 @@
 """Conversion of lecture scripts to notebooks, slides and nbgrader assignments.
 
-A heading in the text, or the title of a code cell, begins a slide; long content
-continues on the next slide. For a cell that saves a figure, the slide shows the figure
-without the code. The template is slides.html in this folder; nothing else is loaded.
+A heading in the text, or the title of a code cell, begins a slide. For a cell that
+saves a figure, the slide shows the figure without the code.
 
-In an assignment, a code cell with a solution region is an answer. A code cell whose
-first line is "# 2 points" is a test, which may contain hidden tests. A text cell whose
-first line is "<!-- 2 points -->" is an answer that is graded by hand. All other text is
-locked. Each exercise of a lecture becomes a question, an answer and a test.
+The how-to on lectures lists the marks of assignments. Each exercise of a lecture
+becomes a question, an answer and a test.
 """
 
 from __future__ import annotations
@@ -117,13 +114,13 @@ def _cells(cell: Any) -> Iterator[Any]:
     title = cell.metadata.pop("title", None)
     if title is not None:
         yield new_cell("markdown", f"## {title}", "title")
-    said = _docstring(cell.source) if cell.cell_type == "code" else cell.source
-    if said is None:
+    text = _docstring(cell.source) if cell.cell_type == "code" else cell.source
+    if text is None:
         if ".savefig(" in cell.source:
             cell.metadata["tags"] = [PICTURE]
         yield cell
         return
-    for part in BEFORE_A_HEADING.split(said):
+    for part in BEFORE_A_HEADING.split(text):
         if part.strip():
             yield new_cell("markdown", part.strip(), "text")
 
@@ -131,9 +128,9 @@ def _cells(cell: Any) -> Iterator[Any]:
 def _docstring(source: str) -> str | None:
     """Return title and findings of a lecture if a cell is the script's docstring."""
     body = ast.parse(source).body
-    if len(body) != 1 or (said := ast.get_docstring(ast.parse(source))) is None:
+    if len(body) != 1 or (text := ast.get_docstring(ast.parse(source))) is None:
         return None
-    finds, _, name = said.rpartition("\n\n")
+    finds, _, name = text.rpartition("\n\n")
     return f"# {name.strip('()')}\n\n{finds}"
 
 

@@ -1,12 +1,12 @@
 """Does a rescue threshold that follows the load pay? Not against a fixed, tuned one.
 
-On the hectic day and on surge it is the tuning that pays, against the thesis's 600 s;
-on quiet and normal days neither does. The thesis leaves the question as future work
-(Section 6.2.2, point 7). Adaptive is SPT+Rescue with hopeless jobs last and a second
-threshold, which takes over while more than `pressure` jobs wait; the control is the
-same policy, whose queue never is that long. NSGA-II tunes both on the same ten seeds
-with the same number of choices, on wait, misses and cost; of each front the choice
-with the least wait + 10 x misses is run on a hundred other seeds.
+On the hectic day and on surge, tuning improves on the thesis's 600 s; on quiet and
+normal days neither helps. The thesis leaves the question as future work (Section 6.2.2,
+point 7). Adaptive is SPT+Rescue with hopeless jobs last and a second threshold, used
+while more than `pressure` jobs wait; the control is the same policy with a `pressure`
+that no queue reaches. NSGA-II tunes both on the same ten seeds with the same number of
+choices, on wait, misses and cost. The choice of each front with the least wait + 10 x
+misses runs on a hundred other seeds.
 """
 
 from tune import FIGURES, pareto_front

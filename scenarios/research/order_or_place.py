@@ -1,8 +1,9 @@
 """Why does EDF wait less than FIFO on the normal day? Not for its deadlines.
 
-A policy is an order (what runs next) and a placement (where). With FIFO's placement,
-earliest deadline first waits as long as first come, first served; what shortens the
-wait is that EDF looks for stock. On the hectic day, when jobs queue, orders matter.
+A policy is an order (which job is next) and a placement (on which slot). With FIFO's
+placement, earliest deadline first waits as long as first come, first served; EDF waits
+less because its placement looks for stock. On the hectic day, when jobs queue, orders
+matter.
 """
 
 import cgrsp_simpy as cg

@@ -1,8 +1,9 @@
 """Does a saving promised for slots by the hour hold on fresh seeds?
 
 Twenty random logs of three days, each with one or two peaks. `advise` searches
-schedules of slots and promises a saving compared with the best fixed fleet, with a
-95 % interval over ten seeds. Thirty fresh seeds measure it. Run time: half an hour.
+schedules of slots and reports a saving compared with the best fixed fleet, with a 95 %
+interval over ten seeds. The saving is then measured on thirty fresh seeds. Run time:
+half an hour.
 """
 
 import tempfile

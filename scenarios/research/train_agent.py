@@ -4,9 +4,9 @@ The thesis leaves reinforcement learning as future work (Section 6.2.2, point 8)
 agent scores each action by a dozen features of what `GymEnvironment` shows, and takes
 the best. Its weights are learnt by the cross-entropy method (Szita and Lörincz,
 Learning Tetris using the noisy cross-entropy method, Neural Computation 18, 2006), a
-search of policies that needs no gradient: draw weights, play days of surge, keep the
-best few, draw around them, each time on days that are new. What is learnt meets
-policies on ten days that it has not seen, and the bound that none can be below.
+search without gradients: draw weights, simulate days of surge, keep the best few, draw
+around them, each time on new days. The agent is then compared with policies, and with
+the lower bound, on ten other days.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -21,15 +21,13 @@ from cgrsp_simpy.decide.recommend import COST, Prices
 
 DAY = cg.day("surge")
 TEST, GENERATIONS, DRAWN, KEPT, DAYS = range(10), 8, 16, 3, 3
-MOST = 4000, 1000.0  # steps of a day; whoever takes more has given up, and pays USD
+MOST = 4000, 1000.0  # steps per day; a run with more is stopped, and costs these USD
 NOISE = 0.3  # added to each deviation, less with every generation
 WEIGHTS = 12
 
 
 def features(env, seen):
-    """A row an action: what a job of the class on a slot of the type is like; the last
-    is the hold.
-    """
+    """Return one row per action (a class of jobs on a type); the last row waits."""
     number = len(env.classes)
     waiting, due_h = seen[: 2 * number : 2], seen[1 : 2 * number : 2]
     low = seen[2 * number : -3].reshape(-1, 4)[:, 3]
@@ -59,7 +57,7 @@ def played(weights, seed):
 
 
 def trained(pool):
-    """The weights in the mean of what was kept last."""
+    """Return the mean weights of the last best agents."""
     rng, centre, spread = np.random.default_rng(1), np.zeros(WEIGHTS), np.ones(WEIGHTS)
     for generation in range(GENERATIONS):
         drawn = rng.normal(centre, spread, (DRAWN, WEIGHTS))
@@ -70,9 +68,8 @@ def trained(pool):
         best = drawn[np.argsort(costs)[:KEPT]]
         centre = best.mean(axis=0)
         spread = best.std(axis=0) + NOISE * (1 - generation / GENERATIONS)
-        print(
-            f"{generation + 1:2}: the kept {np.sort(costs)[:KEPT].mean():.2f} USD a day"
-        )
+        best_usd = np.sort(costs)[:KEPT].mean()
+        print(f"{generation + 1:2}: best agents {best_usd:.2f} USD per day")
     return centre
 
 
@@ -97,7 +94,7 @@ if __name__ == "__main__":
     print(f"weights: {np.round(weights, 2).tolist()}")
     found = {name: policies_usd(name) for name in ("fifo", "edf", "cadr", "triage")}
     found["bound"] = least
-    print(f"agent: {mean(agent).mean:.2f} ± {mean(agent).half_width:.2f} USD a day")
+    print(f"agent: {mean(agent).mean:.2f} ± {mean(agent).half_width:.2f} USD per day")
     for name, usd in found.items():
         less = paired_difference(usd, agent)
         print(

@@ -3,10 +3,9 @@
 The thesis leaves a front of wait, misses and cost as future work (Section 6.2.2, point
 2). NSGA-II (Deb et al., IEEE Transactions on Evolutionary Computation 6, 2002) varies
 the number of slots and the reserve of RH on the surge day. All choices run on the same
-training seeds, so with common random numbers. Those that no other choice dominates then
-run on test seeds, paired with the day as it is: five slots, reserve 1. The script needs
-the extra search (pymoo). For other ranges, figures or policies change the constants and
-`compared`.
+training seeds. Those that no other choice dominates then run on test seeds, paired with
+the unchanged day: five slots, reserve 1. The script needs the extra search (pymoo). For
+other ranges, figures or policies change the constants and `compared`.
 """
 
 import sys

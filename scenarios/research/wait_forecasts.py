@@ -3,10 +3,10 @@
     python scenarios/research/wait_forecasts.py LANL-CM5-1994-4.1-cln.swf.gz
 
 The log (Parallel Workloads Archive) records the waits of 122,055 jobs on the CM-5 of
-Los Alamos. The first 30 % of the jobs are only learned from, and the model's parameters
-were chosen on them. Each later wait is forecast from what was known at its submission;
-the control are the quantiles of the last 200 known waits of the same size class. Needs
-scikit-learn, the extra "forecast"; takes about five minutes.
+Los Alamos. The first 30 % of the jobs are used only for learning, and the model's
+parameters were chosen on them. Each later wait is forecast from what was known at its
+submission. The control is the quantiles of the last 200 known waits of the same size
+class. Needs scikit-learn, the extra "forecast"; takes about five minutes.
 """
 
 import sys

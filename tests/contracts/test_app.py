@@ -146,7 +146,7 @@ def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_run
     assert found["mean wait (min)"] == interval(study, "rh", "wait_min")
     assert found["cost (USD)"] == interval(study, "rh", "cost_usd")
     assert at.caption[0].value == "Means of 20 seeds ± half of the 95 % interval."
-    at = then(at, selectbox={"policy beside": "edf"})
+    at = then(at, selectbox={"second policy": "edf"})
     rows = rows_of(at)
     assert list(rows) == ["rh", "edf", "rh, before"]
     assert rows["edf"]["mean wait (min)"] == interval(study, "edf", "wait_min")
@@ -230,7 +230,8 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
 @with_streamlit
 def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
     at = page("Advice on a log")
-    at.file_uploader(key="log").set_value(("jobs.csv", LOG.encode(), "text/csv"))
+    assert at.selectbox(key="format").value == "recognised by content"
+    at.file_uploader(key="log").set_value(("jobs.txt", LOG.encode(), "text/csv"))
     at.run()
     at.number_input(key="price_miss").set_value(5.0)
     at = then(
@@ -239,11 +240,11 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         multiselect={"log: policies": ["fifo", "edf"]},
         press="Advise",
     )
-    (tmp_path / "jobs.csv").write_text(LOG, encoding="utf-8")
+    (tmp_path / "jobs.txt").write_text(LOG, encoding="utf-8")
     from cgrsp_simpy.decide.recommend import Prices
 
     found = cg.advise(
-        cg.trace(tmp_path / "jobs.csv", slots=2),
+        cg.trace(tmp_path / "jobs.txt", slots=2),
         ["fifo", "edf"],
         range(2),
         prices=Prices(price_miss=5),

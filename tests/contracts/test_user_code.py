@@ -265,7 +265,7 @@ def wakes(run):
 test_a_process_that_does_not_expect_an_interrupt_is_named = refusals(
     (
         closes,
-        r"job 0 of shop was interrupted, since slot 0 was taken down.*cg.Inte",
+        r"job 0 of shop was interrupted, since slot 0 went down.*cg.Inte",
     ),
     (wakes, "a process other than a job of shop was interrupted .'get up'."),
     call=lambda beside: simulated(waits, beside=[beside]),

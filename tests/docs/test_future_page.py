@@ -123,7 +123,7 @@ def test_a_small_agent():
     text = (ROOT / "scenarios" / "research" / "train_agent.out").read_text(
         encoding="utf-8"
     )
-    agent = value(re.search(r"^agent: (.*) USD a day$", text, re.M).group(1))
+    agent = value(re.search(r"^agent: (.*) USD per day$", text, re.M).group(1))
     lines = dict(re.findall(r"^(fifo|edf|cadr|triage|bound): (.*)$", text, re.M))
     more = {name: value(line.split(", ")[1]) for name, line in lines.items()}
     shown = [more[name] for name in ("fifo", "cadr", "edf", "triage", "bound")]

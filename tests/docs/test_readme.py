@@ -15,6 +15,7 @@ from shutil import which
 
 import pytest
 
+import cgrsp_simpy as cg
 from cgrsp_simpy.cli import VERBS, parser_of
 
 ROOT = Path(__file__).parents[2]
@@ -254,6 +255,16 @@ def test_a_part_of_the_tutorial_runs_from_top_to_bottom(page, tmp_path):
             assert printed == text.strip()
             compared += 1
     assert compared >= 2
+
+
+@pytest.mark.slow
+def test_the_tutorial_states_how_many_jobs_wait_for_over_two_hours():
+    text, scope = TUTORIAL[0].read_text(encoding="utf-8"), {"__name__": "mine"}
+    exec(next(code for kind, code in BLOCK.findall(text) if kind == "python"), scope)
+    day, policy = cg.day("hectic"), scope["shortest_or_oldest"]
+    jobs = [cg.simulate(day, policy, seed).jobs for seed in range(10)]
+    late = sum((rows["dispatch_s"] - rows["submit_s"] > 7200).mean() for rows in jobs)
+    assert f"{10 * late:.0f} % of the jobs wait for over two hours" in text
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ CANNOT = (
     ),
     (
         "Figures 3.1 to 5.2",
-        "Figures 3.1, 3.2, 4.1 and 5.2 are examples and a diagram; they are drawn anew"
+        "Figures 3.1, 3.2, 4.1 and 5.2 are examples and a diagram; they are drawn here"
         " from runs of the same examples.",
     ),
     (

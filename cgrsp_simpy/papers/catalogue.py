@@ -69,7 +69,7 @@ def thesis(
     out: str | Path | None = None,
 ) -> Output:
     """Reproduce tables of the thesis by number; default: as many seeds as printed."""
-    found = [*entries(seeds, executor, ids, out)]
+    found = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
     rows, summary = ledger.rows(found), ledger.summary(found)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
     tables = ledger.by_place(found)
@@ -86,6 +86,7 @@ def cluster(
     found = cluster_paper.studies(loads, range(seeds), executor=executor)
     rows = cluster_paper.rows(found)
     verdicts = [*printed.cells(found), *printed.sentences(found)]
+    verdicts = ledger.of_paper("cluster", verdicts)
     shown = [
         {
             "scheduler": row["scheduler"],

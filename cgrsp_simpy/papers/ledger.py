@@ -22,9 +22,8 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, from_cell, grouped
 
 PAPERS = ("thesis", "waiting", "cluster", "hgsp", "dag")
-RECORD = (
-    "ledger.csv"  # in the folder data: the answer of cgrsp papers check --format csv
-)
+# in the folder data: the output of cgrsp papers check --format csv
+RECORD = "ledger.csv"
 REPRODUCED, DIFFERENT, UNDECIDED = "reproduced", "different", "undecided"
 CONTRADICTED, IMPOSSIBLE = "contradicted", "impossible"
 UNTESTABLE = "not testable"
@@ -50,10 +49,9 @@ class Entry:
     where: table, figure or section. statement: the quantity, or the claim. ours: our
     value, with its 95 % interval. reason: reason for the verdict, or why untestable.
     command: command that computes the entry's group. seconds: CPU time of the group,
-    all workers together.
+    all workers together. paper: name of the document. `of_paper` sets the last three.
     """
 
-    paper: str
     where: str
     statement: str
     verdict: str
@@ -62,10 +60,15 @@ class Entry:
     reason: str = ""
     command: str = ""
     seconds: int = field(default=0, compare=False)
+    paper: str = ""
+
+
+def of_paper(paper: str, found: Iterable[Entry], **more: Any) -> list[Entry]:
+    """Return entries with the name of their paper. more: other fields to set."""
+    return [replace(entry, paper=paper, **more) for entry in found]
 
 
 def claimed(
-    paper: str,
     where: str,
     statement: str,
     holds: bool,
@@ -76,11 +79,10 @@ def claimed(
 ) -> Entry:
     """Return an entry: reproduced if the statement holds, else with another verdict."""
     verdict = REPRODUCED if holds else otherwise
-    return Entry(paper, where, statement, verdict, printed, ours, reason)
+    return Entry(where, statement, verdict, printed, ours, reason)
 
 
 def compared(
-    paper: str,
     where: str,
     statement: str,
     printed: str,
@@ -98,11 +100,11 @@ def compared(
     unit = 10.0 ** -len(digits.partition(".")[2])
     agrees = abs(ours - value) <= (unit if within is None else within)
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
-    return claimed(paper, where, statement, agrees, shown, reason, printed, otherwise)
+    return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 
 
 def settings(
-    paper: str, reason: str, *statements: tuple[str, str, str, Iterable[float]]
+    reason: str, *statements: tuple[str, str, str, Iterable[float]]
 ) -> list[Entry]:
     """Compare printed settings of experiments with those of the package.
 
@@ -110,7 +112,6 @@ def settings(
     """
     return [
         claimed(
-            paper,
             where,
             statement,
             [float(text.replace(",", "")) for text in NUMBER.findall(printed)]
@@ -125,12 +126,10 @@ def settings(
     ]
 
 
-def untestable(
-    paper: str, reason: str, *statements: tuple[str, str, str]
-) -> list[Entry]:
+def untestable(reason: str, *statements: tuple[str, str, str]) -> list[Entry]:
     """Return entries that share a reason; statements: place, subject, printed text."""
     return [
-        Entry(paper, where, statement, UNTESTABLE, printed, reason=reason)
+        Entry(where, statement, UNTESTABLE, printed, reason=reason)
         for where, statement, printed in statements
     ]
 
@@ -158,8 +157,7 @@ def entries(
             start_s = _computed_s()
             group = [*make(seeds, executor)]
             seconds = round(_computed_s() - start_s)
-            for entry in group:
-                yield replace(entry, command=command, seconds=seconds)
+            yield from of_paper(paper, group, command=command, seconds=seconds)
 
 
 def _computed_s() -> float:
@@ -216,7 +214,7 @@ def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
     """Return the entries as rows."""
-    return [asdict(entry) for entry in found]
+    return [{"paper": entry.paper} | asdict(entry) for entry in found]
 
 
 def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:

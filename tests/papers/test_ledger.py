@@ -260,9 +260,9 @@ def test_a_wide_interval_confirms_nothing(printed, values, verdict):
 
 def test_the_summary_counts_every_entry_once():
     entries = [
-        Entry("a", "Table 1", "x", ledger.REPRODUCED),
-        Entry("a", "Table 1", "y", ledger.DIFFERENT),
-        Entry("b", "Table 1", "x", ledger.REPRODUCED),
+        Entry("Table 1", "x", ledger.REPRODUCED, paper="a"),
+        Entry("Table 1", "y", ledger.DIFFERENT, paper="a"),
+        Entry("Table 1", "x", ledger.REPRODUCED, paper="b"),
     ]
     rows = ledger.summary(entries)
     assert [row[ledger.REPRODUCED] for row in rows] == [1, 1, 2]

@@ -7,7 +7,6 @@ printed in its sentences are judged.
 from __future__ import annotations
 
 import math
-from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -17,10 +16,18 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.dag.generate import TIMES_S
 from cgrsp_simpy.dag.platform import BUSY, IDLE
 from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.searches import AS_SET, worl_rtgs
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    CONTRADICTED,
+    DIFFERENT,
+    IMPOSSIBLE,
+    Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
 PAIRS = 1000
@@ -64,9 +71,6 @@ AGENT = (
     "the agent learns from three million episodes per workload, and the public program"
     " has no agent; searches of equal budgets: cgrsp papers figures dag searches"
 )
-claimed, compared = (
-    partial(judge, "dag") for judge in (ledger.claimed, ledger.compared)
-)
 
 
 def entries(*_: object) -> list[Entry]:
@@ -92,7 +96,7 @@ def _correlations() -> list[Entry]:
             f"{getattr(correlation, name):.2f} [{low:.2f}, {high:.2f}]",
             "uneven random plans; the paper does not define its own",
             f"{least:g} to {greatest:g}",
-            ledger.DIFFERENT,
+            DIFFERENT,
         )
         for graph in ("er:n=300,degree=1", "er:n=300,degree=3")
         for scenario in [subject_of(Scenario(graph)).varied(gpus=10)]
@@ -117,7 +121,7 @@ def _coefficients() -> list[Entry]:
                 f"of values from {least:g} to {greatest:g} with a mean of {middle:g}"
                 " (Bhatia and Davis 2000)",
                 f"{variance:g}",
-                ledger.IMPOSSIBLE,
+                IMPOSSIBLE,
             )
             for where, name, least, greatest, middle, variance in (*SPEARMAN, PEARSON)
             for most in [(greatest - middle) * (middle - least)]
@@ -182,8 +186,7 @@ def _losses() -> list[Entry]:
             )
             for (kind, losses), printed in zip(by_kind.items(), ("137", "394"))
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             AGENT,
             *(
                 (
@@ -315,10 +318,9 @@ def _counts() -> list[Entry]:
             0,
         ),
         Entry(
-            "dag",
             "Section 5.3.2",
             "64.9 is a variance",
-            ledger.CONTRADICTED,
+            CONTRADICTED,
             reason="Table 8, which it is from, lists the standard deviation",
         ),
         compared(
@@ -328,7 +330,7 @@ def _counts() -> list[Entry]:
             (100 - 1) / 2,
             "an acyclic graph of n nodes has at most n (n - 1) / 2 edges",
             0,
-            ledger.IMPOSSIBLE,
+            IMPOSSIBLE,
         ),
     ]
 
@@ -337,12 +339,10 @@ def _settings() -> list[Entry]:
     """Compare the settings of Section 5 with the package's defaults."""
     whales = signature(worl_rtgs).parameters
     episodes = [whales["episodes"].default]
-    return ledger.settings(
-        "dag",
+    return settings(
         "of the whales' agent; 1000 would take days per search",
         ("Section 5.3.4", "episodes", "1000", episodes),
-    ) + ledger.settings(
-        "dag",
+    ) + settings(
         "as set here",
         (
             "Section 5.3.4",
@@ -369,8 +369,7 @@ def _settings() -> list[Entry]:
 def _untestable() -> list[Entry]:
     jobs = "500, 1000, 5000"
     return [
-        *ledger.untestable(
-            "dag",
+        *untestable(
             AGENT,
             ("Section 5.3", "runs per configuration", "10"),
             ("Section 5.3.1", "gamma, iterations and b", "0.95, 300, 1.0"),
@@ -395,8 +394,7 @@ def _untestable() -> list[Entry]:
             ("Section 5.6", "rank of WORL-RTGS", "1.00 to 1.14"),
             ("Table 19", "ranks", ", ".join(f"{rank:.2f}" for rank in RANKS.values())),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "of other papers, which are cited",
             ("Section 5.2", "DRAS above heuristics, %", "45"),
             ("Section 5.2", "mDRL above stateless schedulers, %", "over 20"),
@@ -404,21 +402,18 @@ def _untestable() -> list[Entry]:
             ("Section 5.2", "RL-Hybrid, shorter mean and tail, %", "18.2, 20.7"),
             ("Section 5.2", "MIG+MPS, throughput, times", "1.87"),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the file of the log that is read here lists jobs, and no machines",
             ("Section 5.1", "machines of the Alibaba log", "about 4000"),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "which jobs of the Alibaba log is not printed",
             *(
                 ("Section 5.1", f"tasks: {size} jobs", f"{a} to {b}, {step}")
                 for size, (a, b, step) in zip(("small", "medium", "large"), SPANS)
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the agent's training is not public: no program has it",
             (
                 "Section 5.3.1",
@@ -453,16 +448,14 @@ def _untestable() -> list[Entry]:
                 "over 10",
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the other cells are not in the text that is read here",
             *(
                 (where, "cells", "")
                 for where in ("Tables 1 and 2", "Tables 7 to 12", "Tables 16 to 19")
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "no numbers except the text's; ours: cgrsp papers figures dag",
             *((where, "curves", "") for where in ("Figures 3 to 6", "Figures 7 to 13")),
         ),

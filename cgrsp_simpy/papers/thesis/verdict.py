@@ -182,7 +182,6 @@ class Judged:
             self.note,
         )
         return Entry(
-            "thesis",
             place,
             f"{self.row}, {column}",
             self.verdict,

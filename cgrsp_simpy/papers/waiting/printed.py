@@ -15,8 +15,16 @@ import numpy as np
 
 from cgrsp_simpy.analysis.queueing import Servers
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.papers import ledger
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    CONTRADICTED,
+    DIFFERENT,
+    UNTESTABLE,
+    Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
+)
 from cgrsp_simpy.papers.waiting.figures import (
     FIGURE_18_H,
     FIGURE_18_MIN,
@@ -51,10 +59,7 @@ CLUSTER, CLUSTER_WAIT_H, COMPOUND_WAIT_H = 225, 13.3, 1.74
 POLICIES = ("njw", "ajw", "ajw-t", "sww", "ljw", "compound")
 DRAWS = "cgrsp papers figures waiting"
 BY_FORMULA, AMONG_PRINTED = "by the formulas", "from the printed numbers"
-claimed, compared = (
-    partial(judge, "waiting") for judge in (ledger.claimed, ledger.compared)
-)
-by_formula = partial(compared, reason=BY_FORMULA, otherwise=ledger.DIFFERENT)
+by_formula = partial(compared, reason=BY_FORMULA, otherwise=DIFFERENT)
 
 
 def entries(*_: object) -> list[Entry]:
@@ -365,10 +370,9 @@ def _of_the_log() -> list[Entry]:
             "mu_long > mu > mu_short",
         ),
         Entry(
-            "waiting",
             "Section 5",
             "as predictions, time limits under-predict nearly 100 % of the jobs",
-            ledger.CONTRADICTED,
+            CONTRADICTED,
             reason="the limits are many orders of magnitude greater than the running"
             " times (the same paragraph), so that they over-predict",
         ),
@@ -378,8 +382,7 @@ def _of_the_log() -> list[Entry]:
 def _settings() -> list[Entry]:
     """Compare the paper's settings of the figures with the package's."""
     cutoff_min = SHORT_S / 60
-    return ledger.settings(
-        "waiting",
+    return settings(
         f"{DRAWS} takes the same",
         ("Section 4.4", "b and t, s", "900, 180", [BASELINE_WAIT_S, BASELINE_SHORT_S]),
         (
@@ -411,8 +414,7 @@ def _untestable() -> list[Entry]:
         "no numbers except the text's",
     )
     return [
-        *ledger.untestable(
-            "waiting",
+        *untestable(
             log,
             ("Section 6.1", "cluster, mean wait, h", "13.3"),
             ("Section 6.2", "cluster, price at 225 machines", "0.6"),
@@ -446,15 +448,14 @@ def _untestable() -> list[Entry]:
         ),
         *(
             Entry(
-                "waiting",
                 f"Figure {number}",
                 "curves",
-                ledger.UNTESTABLE,
+                UNTESTABLE,
                 reason=(log if number > 14 else text) + f"; ours: {DRAWS} {number}",
             )
             for number in range(2, 23)
         ),
-        *ledger.untestable("waiting", text, ("Figure 1", "curves", "")),
+        *untestable(text, ("Figure 1", "curves", "")),
     ]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, resources
+from operator import attrgetter
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
@@ -198,18 +199,13 @@ def lost(found: Iterable[Entry]) -> list[Entry]:
 
 def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the number of entries per paper and verdict, and in total."""
-    papers = [*dict.fromkeys(entry.paper for entry in found)]
-    counted = Counter((entry.paper, entry.verdict) for entry in found)
-    rows = [
-        {"paper": paper, **{verdict: counted[paper, verdict] for verdict in MEANING}}
-        for paper in papers
+    papers = grouped(found, lambda entry: entry.paper)
+    every = {"all": found} if len(papers) > 1 else {}
+    return [
+        {"paper": paper, **{verdict: counted[verdict] for verdict in MEANING}}
+        for paper, group in (papers | every).items()
+        for counted in [Counter(entry.verdict for entry in group)]
     ]
-    if len(papers) > 1:
-        every = Counter(entry.verdict for entry in found)
-        rows.append(
-            {"paper": "all", **{verdict: every[verdict] for verdict in MEANING}}
-        )
-    return rows
 
 
 def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -241,14 +237,12 @@ def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
 def by_place(found: Iterable[Entry]) -> list[Table]:
     """Return one table per table, figure or section of a document."""
     columns = ("statement", "printed", "ours", "verdict", "reason")
-    made = []
-    for where, entries in grouped(found, lambda entry: entry.where).items():
-        if any(entry.printed for entry in entries):
-            cells = [[getattr(entry, name) for name in columns] for entry in entries]
-            made.append(Table(where, [columns, *cells]))
-        else:  # sentences, with long reasons
-            made.append(listed(where, entries))
-    return made
+    return [
+        Table(where, [columns, *(map(attrgetter(*columns), entries))])
+        if any(entry.printed for entry in entries)
+        else listed(where, entries)  # sentences, with long reasons
+        for where, entries in grouped(found, lambda entry: entry.where).items()
+    ]
 
 
 def line(entry: Entry) -> str:

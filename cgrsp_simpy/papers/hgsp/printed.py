@@ -23,7 +23,6 @@ from cgrsp_simpy.papers.llm.table import PRINTED as TABLE_TWO
 from cgrsp_simpy.papers.llm.table import table_two
 
 SEEDS = 40
-UNITS = ("weighted tardiness", "missed deadlines, %")
 # Table I, columns "Best": change from FIFO to SAGreedy, as printed
 BEST = {
     "tasks1": ("-25%", "-14%"),
@@ -36,8 +35,6 @@ COUNTED = {
     True: ("", "by the authors' loop, which counts the requests that run twice"),
     False: (", as described", "each request counted once; the text has no other count"),
 }
-# tokens/s: Section VI.A.2; range of Section VI.A.1
-DECODE, PREFILL = (5000, 100, 500), (1000, 1000, 2000)
 TASKS = {"tasks1": "1000", "tasks2": "2000", "tasks3": "1000", "tasks4": "2000"}
 
 
@@ -100,14 +97,16 @@ def computed(*_: object) -> list[Entry]:
         *(
             compared(
                 "Table I",
-                f"{name}, Best, {UNITS[unit]}",
+                f"{name}, Best, {what}",
                 text,
                 _change_pct(name, unit),
                 f"{of_table}, {PRINTED[name, 'fifo'][unit]} and"
                 f" {PRINTED[name, 'sagreedy'][unit]}",
             )
             for name, texts in BEST.items()
-            for unit, text in enumerate(texts)
+            for unit, (what, text) in enumerate(
+                zip(("weighted tardiness", "missed deadlines, %"), texts)
+            )
         ),
         *(
             compared(
@@ -166,13 +165,13 @@ def computed(*_: object) -> list[Entry]:
                 "printed in the same section",
                 f"{speed:,}",
             )
-            for phase, more, (speed, low, high) in (
+            for phase, more, speed, low, high in (
                 (
                     "decoding, tokens/s for each request",
                     " for a single request",
-                    DECODE,
+                    *(5000, 100, 500),
                 ),
-                ("prefill within its range, tokens/s", "", PREFILL),
+                ("prefill within its range, tokens/s", "", 1000, 1000, 2000),
             )
         ),
         claimed(

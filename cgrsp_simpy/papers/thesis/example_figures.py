@@ -21,6 +21,7 @@ from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.law import CLOCKS, Status
 from cgrsp_simpy.papers.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.papers.thesis.experiments import Results
+from cgrsp_simpy.papers.thesis.published import JOBS_OF_TYPES
 from cgrsp_simpy.papers.thesis.table_figures import log_ticks
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
@@ -367,8 +368,6 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 SEEDS = 10  # default of the two figures below
 SNAPSHOTS, WINDOWS_H = 77, ((1, 2), (18, 19))  # Section 5.1.1, Figure 5.3
-# jobs, Section 5.1.1
-COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
 # Table 4.1
 AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}
 RANGE_S = (30.0, 352.0)  # Section 5.1.1
@@ -398,7 +397,7 @@ def generated_jobs(_results: Results | None) -> list[Row]:
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
     found = []
     for gpu in THESIS_GPUS:
-        number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
+        number, average = JOBS_OF_TYPES[gpu.name], AVERAGES_S[gpu.name]
         low, middle, high = gpu.mean_execution_s
         below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
         # number of jobs of complexity 3 that gives the mean

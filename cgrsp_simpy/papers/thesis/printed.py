@@ -51,7 +51,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     average,
     reproduce,
 )
-from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
+from cgrsp_simpy.papers.thesis.published import INPUTS, JOBS_OF_TYPES, PRINTED
 from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
 from cgrsp_simpy.papers.thesis.verdict import (
     CANNOT,
@@ -290,7 +290,6 @@ def _normal_days(executor: Executor | int | None) -> Entry:
 
 OF_CLAIMS = ("5.14", "6.1")  # tables of sentences, with which all others are judged
 IDS = (*INPUTS, *TABLES, *OF_CLAIMS)  # of all tables, and of numbers of the text
-JOBS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
 
 
 def entries(
@@ -431,8 +430,8 @@ def _computed() -> list[Entry]:
             "Section 5.1.1",
             "jobs of all GPU types",
             "6,627",
-            sum(JOBS.values()),
-            ", ".join(f"{name} {jobs:,}" for name, jobs in JOBS.items()),
+            sum(JOBS_OF_TYPES.values()),
+            ", ".join(f"{name} {jobs:,}" for name, jobs in JOBS_OF_TYPES.items()),
             0,
         ),
         compared(

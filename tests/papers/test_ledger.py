@@ -234,8 +234,10 @@ def test_statements_of_texts_are_as_recorded():
         *ledger.of_paper("hgsp", [*of_hgsp(), *of_llm()]),
         *ledger.of_paper("cluster", of_cluster()),
     ]:
-        recorded = found(entry.paper, entry.where, entry.statement)
-        assert entry in [replace(other, command="") for other in recorded]
+        assert entry in [
+            replace(recorded, command="")
+            for recorded in found(entry.paper, entry.where, entry.statement)
+        ]
 
 
 def test_a_lost_agreement_is_noticed():

@@ -117,8 +117,9 @@ def test_generated_jobs_follow_the_printed_statistics():
     assert deviation / mean == pytest.approx(0.28, abs=0.02)  # printed
     assert 30 <= min(seconds) < 35
     assert 300 < max(seconds) <= 352
-    morning = sum(row["hour"] in days.MORNING for row in rows)
-    assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
+    assert sum(row["hour"] in days.MORNING for row in rows) / len(
+        rows
+    ) == pytest.approx(9 / 30, abs=0.03)
 
 
 @pytest.mark.slow

@@ -249,8 +249,10 @@ def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
 
 
 def test_every_printed_input_is_the_packages():
-    verdicts = {cell.verdict for id in INPUTS for cell in verdict.inputs(id)}
-    assert verdicts == {REPRODUCED, UNTESTABLE}
+    assert {cell.verdict for id in INPUTS for cell in verdict.inputs(id)} == {
+        REPRODUCED,
+        UNTESTABLE,
+    }
 
 
 def test_p_values_below_a_thousandth_are_not_rounded():

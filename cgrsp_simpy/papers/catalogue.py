@@ -69,7 +69,7 @@ def thesis(
     out: str | Path | None = None,
 ) -> Output:
     """Reproduce tables of the thesis by number; default: as many seeds as printed."""
-    found = [*entries(seeds, executor, ids, out)]
+    found = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
     rows, summary = ledger.rows(found), ledger.summary(found)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
     tables = ledger.by_place(found)
@@ -85,7 +85,8 @@ def cluster(
     """Reproduce Table II over offered loads, and judge the paper's claims."""
     found = cluster_paper.studies(loads, range(seeds), executor=executor)
     rows = cluster_paper.rows(found)
-    verdicts = [*printed.cells(found), *printed.sentences(found)]
+    judged = [*printed.cells(found), *printed.sentences(found)]
+    verdicts = ledger.of_paper("cluster", judged)
     shown = [
         {
             "scheduler": row["scheduler"],
@@ -151,19 +152,19 @@ def dag(
     """
     scenario = subject_of(DagScenario(graph, state=state)).varied(gpus=gpus)
     found = correlate(subject_of(scenario).draw(seed), pairs, seed, concentration)
-    printed = {"pearson": "0.16 to 0.57, mean 0.46", "spearman": "mean 0.51"}
-    rows = []
-    for name, text in printed.items():
-        low, high = getattr(found, f"{name}_ci95")
-        rows.append(
-            {
-                "coefficient": name,
-                "found": getattr(found, name),
-                "ci95_low": low,
-                "ci95_high": high,
-                "printed": text,
-            }
+    rows = [
+        {
+            "coefficient": name,
+            "found": coefficient,
+            "ci95_low": low,
+            "ci95_high": high,
+            "printed": text,
+        }
+        for name, coefficient, (low, high), text in (
+            ("pearson", found.pearson, found.pearson_ci95, "0.16 to 0.57, mean 0.46"),
+            ("spearman", found.spearman, found.spearman_ci95, "mean 0.51"),
         )
+    ]
     title = f"{scenario}: correlation of SPD and FTG, {pairs} pairs of random plans"
     content = document("dag", rows, seeds=[seed])
     return Output(content, rows, [Table(title, cells_of(rows, short_text))])

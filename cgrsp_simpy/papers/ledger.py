@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, resources
+from operator import attrgetter
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean
@@ -22,9 +23,8 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, from_cell, grouped
 
 PAPERS = ("thesis", "waiting", "cluster", "hgsp", "dag")
-RECORD = (
-    "ledger.csv"  # in the folder data: the answer of cgrsp papers check --format csv
-)
+# in the folder data: the output of cgrsp papers check --format csv
+RECORD = "ledger.csv"
 REPRODUCED, DIFFERENT, UNDECIDED = "reproduced", "different", "undecided"
 CONTRADICTED, IMPOSSIBLE = "contradicted", "impossible"
 UNTESTABLE = "not testable"
@@ -50,10 +50,9 @@ class Entry:
     where: table, figure or section. statement: the quantity, or the claim. ours: our
     value, with its 95 % interval. reason: reason for the verdict, or why untestable.
     command: command that computes the entry's group. seconds: CPU time of the group,
-    all workers together.
+    all workers together. paper: name of the document. `of_paper` sets the last three.
     """
 
-    paper: str
     where: str
     statement: str
     verdict: str
@@ -62,10 +61,15 @@ class Entry:
     reason: str = ""
     command: str = ""
     seconds: int = field(default=0, compare=False)
+    paper: str = ""
+
+
+def of_paper(paper: str, found: Iterable[Entry], **more: Any) -> list[Entry]:
+    """Return entries with the name of their paper. more: other fields to set."""
+    return [replace(entry, paper=paper, **more) for entry in found]
 
 
 def claimed(
-    paper: str,
     where: str,
     statement: str,
     holds: bool,
@@ -76,11 +80,10 @@ def claimed(
 ) -> Entry:
     """Return an entry: reproduced if the statement holds, else with another verdict."""
     verdict = REPRODUCED if holds else otherwise
-    return Entry(paper, where, statement, verdict, printed, ours, reason)
+    return Entry(where, statement, verdict, printed, ours, reason)
 
 
 def compared(
-    paper: str,
     where: str,
     statement: str,
     printed: str,
@@ -98,11 +101,11 @@ def compared(
     unit = 10.0 ** -len(digits.partition(".")[2])
     agrees = abs(ours - value) <= (unit if within is None else within)
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
-    return claimed(paper, where, statement, agrees, shown, reason, printed, otherwise)
+    return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 
 
 def settings(
-    paper: str, reason: str, *statements: tuple[str, str, str, Iterable[float]]
+    reason: str, *statements: tuple[str, str, str, Iterable[float]]
 ) -> list[Entry]:
     """Compare printed settings of experiments with those of the package.
 
@@ -110,7 +113,6 @@ def settings(
     """
     return [
         claimed(
-            paper,
             where,
             statement,
             [float(text.replace(",", "")) for text in NUMBER.findall(printed)]
@@ -125,12 +127,10 @@ def settings(
     ]
 
 
-def untestable(
-    paper: str, reason: str, *statements: tuple[str, str, str]
-) -> list[Entry]:
+def untestable(reason: str, *statements: tuple[str, str, str]) -> list[Entry]:
     """Return entries that share a reason; statements: place, subject, printed text."""
     return [
-        Entry(paper, where, statement, UNTESTABLE, printed, reason=reason)
+        Entry(where, statement, UNTESTABLE, printed, reason=reason)
         for where, statement, printed in statements
     ]
 
@@ -158,8 +158,7 @@ def entries(
             start_s = _computed_s()
             group = [*make(seeds, executor)]
             seconds = round(_computed_s() - start_s)
-            for entry in group:
-                yield replace(entry, command=command, seconds=seconds)
+            yield from of_paper(paper, group, command=command, seconds=seconds)
 
 
 def _computed_s() -> float:
@@ -200,23 +199,18 @@ def lost(found: Iterable[Entry]) -> list[Entry]:
 
 def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the number of entries per paper and verdict, and in total."""
-    papers = [*dict.fromkeys(entry.paper for entry in found)]
-    counted = Counter((entry.paper, entry.verdict) for entry in found)
-    rows = [
-        {"paper": paper, **{verdict: counted[paper, verdict] for verdict in MEANING}}
-        for paper in papers
+    papers = grouped(found, lambda entry: entry.paper)
+    every = {"all": found} if len(papers) > 1 else {}
+    return [
+        {"paper": paper, **{verdict: counted[verdict] for verdict in MEANING}}
+        for paper, group in (papers | every).items()
+        for counted in [Counter(entry.verdict for entry in group)]
     ]
-    if len(papers) > 1:
-        every = Counter(entry.verdict for entry in found)
-        rows.append(
-            {"paper": "all", **{verdict: every[verdict] for verdict in MEANING}}
-        )
-    return rows
 
 
 def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
     """Return the entries as rows."""
-    return [asdict(entry) for entry in found]
+    return [{"paper": entry.paper} | asdict(entry) for entry in found]
 
 
 def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
@@ -243,14 +237,12 @@ def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
 def by_place(found: Iterable[Entry]) -> list[Table]:
     """Return one table per table, figure or section of a document."""
     columns = ("statement", "printed", "ours", "verdict", "reason")
-    made = []
-    for where, entries in grouped(found, lambda entry: entry.where).items():
-        if any(entry.printed for entry in entries):
-            cells = [[getattr(entry, name) for name in columns] for entry in entries]
-            made.append(Table(where, [columns, *cells]))
-        else:  # sentences, with long reasons
-            made.append(listed(where, entries))
-    return made
+    return [
+        Table(where, [columns, *(map(attrgetter(*columns), entries))])
+        if any(entry.printed for entry in entries)
+        else listed(where, entries)  # sentences, with long reasons
+        for where, entries in grouped(found, lambda entry: entry.where).items()
+    ]
 
 
 def line(entry: Entry) -> str:

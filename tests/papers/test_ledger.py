@@ -229,12 +229,15 @@ def test_papers_without_long_runs_give_what_was_recorded(paper):
 
 
 def test_statements_of_texts_are_as_recorded():
-    for entry in [*of_thesis(), *of_hgsp(), *of_llm(), *of_cluster()]:
-        as_recorded = [
+    for entry in [
+        *ledger.of_paper("thesis", of_thesis()),
+        *ledger.of_paper("hgsp", [*of_hgsp(), *of_llm()]),
+        *ledger.of_paper("cluster", of_cluster()),
+    ]:
+        assert entry in [
             replace(recorded, command="")
             for recorded in found(entry.paper, entry.where, entry.statement)
         ]
-        assert entry in as_recorded
 
 
 def test_a_lost_agreement_is_noticed():
@@ -260,9 +263,9 @@ def test_a_wide_interval_confirms_nothing(printed, values, verdict):
 
 def test_the_summary_counts_every_entry_once():
     entries = [
-        Entry("a", "Table 1", "x", ledger.REPRODUCED),
-        Entry("a", "Table 1", "y", ledger.DIFFERENT),
-        Entry("b", "Table 1", "x", ledger.REPRODUCED),
+        Entry("Table 1", "x", ledger.REPRODUCED, paper="a"),
+        Entry("Table 1", "y", ledger.DIFFERENT, paper="a"),
+        Entry("Table 1", "x", ledger.REPRODUCED, paper="b"),
     ]
     rows = ledger.summary(entries)
     assert [row[ledger.REPRODUCED] for row in rows] == [1, 1, 2]

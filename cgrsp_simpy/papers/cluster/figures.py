@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -104,7 +103,7 @@ MEASURED = {
     CUT: "as in the paper, none after the 1,000th job",
     UNCUT: "without the cut",
 }
-SHAPES, ASIDE = {CUT: "o", UNCUT: "s"}, {CUT: 0.0, UNCUT: 0.28}
+SHAPES = {CUT: ("o", 0.0), UNCUT: ("s", 0.28)}  # mark, and its distance from the line
 KINDS = {"mean": "means", "best": "worst dynamic, best static"}
 CLAIMED = {
     "throughput_per_h": "More jobs per hour",
@@ -223,10 +222,18 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
                 marks.intervals(ax, x, [at], x_half=x_half, colour=look.colour)
                 ax.plot(x, [at], "o", color=look.colour, label=row["scheduler"])
             else:
-                text = spread(values[at], halves[at])
-                place = {"transform": ax.get_yaxis_transform(), "va": "center"}
-                style = {"ha": "right", "color": look.colour, "fontsize": "small"}
-                ax.text(0.99, at, f"{text} \N{RIGHTWARDS ARROW}", **place, **style)
+                ax.text(
+                    *(
+                        0.99,
+                        at,
+                        f"{spread(values[at], halves[at])} \N{RIGHTWARDS ARROW}",
+                    ),
+                    transform=ax.get_yaxis_transform(),
+                    ha="right",
+                    va="center",
+                    color=look.colour,
+                    fontsize="small",
+                )
         ax.axvline(0, **FAINT)
         ax.set_xlabel(label)
         few_ticks(ax.xaxis)
@@ -384,63 +391,23 @@ def table_two(runs: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     near = where(rows, closest=True)
     loads = {row["scheduler"]: row["load"] for row in near}
-    places = list(PUBLISHED)
-    points = [
-        (
-            row,
-            places.index(row["scheduler"]) + ASIDE[row["setting"]],
-            SHAPES[row["setting"]],
-        )
-        for row in near
-    ]
-    names = [f"{name}, {load:g}" for name, load in loads.items()]
-    panels(canvas, UNITS, names, points, PUBLISHED.values())
-    canvas.axes[-1].axis("off")
-    ours = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            color="black",
-            marker=shape,
-            label=MEASURED[setting],
-        )
-        for setting, shape in SHAPES.items()
-    ]
-    return [marks.published(), *ours]
-
-
-def panels(
-    canvas: Canvas,
-    units: Mapping[str, tuple[str, float, bool]],
-    names: Sequence[str],
-    points: Sequence[tuple[Row, float, str]],
-    published: Iterable[Mapping[str, float]] = (),
-) -> None:
-    """Draw one panel per metric with one line per name.
-
-    points: rows of schedulers, their positions and marks; infinite values become a sign
-    at the right edge. published: values per name, in the panel's unit.
-    """
     axes = canvas.subplots(2, 3, sharey=True).flat
-    for ax, (figure, (label, unit, logarithmic)) in zip(axes, units.items()):
-        for row, at, shape in points:
+    for ax, (figure, (label, unit, logarithmic)) in zip(axes, UNITS.items()):
+        for row in near:
             x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
+            shape, aside = SHAPES[row["setting"]]
+            at = [*PUBLISHED].index(row["scheduler"]) + aside
             if np.isfinite(x):
-                marks.intervals(
-                    ax, [x], [at], x_half=[row[half(figure)] * unit], colour=colour
-                )
+                x_half = [row[half(figure)] * unit]
+                marks.intervals(ax, [x], [at], x_half=x_half, colour=colour)
                 ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
             else:
-                right = {
-                    "transform": ax.get_yaxis_transform(),
-                    "ha": "right",
-                    "va": "center",
-                }
-                as_mathtext(ax.text(0.99, at, r"$\infty$", color=colour, **right))
-        for at, printed in enumerate(published):
+                place = ax.get_yaxis_transform()
+                style = {"ha": "right", "va": "center", "color": colour}
+                as_mathtext(ax.text(0.99, at, r"$\infty$", transform=place, **style))
+        for place, printed in enumerate(PUBLISHED.values()):
             if figure in printed:
-                ax.plot([printed[figure]], [at - 0.28], clip_on=False, **hollow())
+                ax.plot([printed[figure]], [place - 0.28], clip_on=False, **hollow())
         ax.set_xlabel(label)
         drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
         if logarithmic and len(known := np.log10(drawn[drawn > 0])):
@@ -451,12 +418,19 @@ def panels(
         else:
             few_ticks(ax.xaxis)
             ax.set_xlim(left=0)
-        name_rows(ax, names)
+        name_rows(ax, [f"{name}, {load:g}" for name, load in loads.items()])
+    canvas.axes[-1].axis("off")
+    return [
+        marks.published(),
+        *(
+            Line2D([], [], ls="none", color="black", marker=shape, label=MEASURED[name])
+            for name, (shape, _) in SHAPES.items()
+        ),
+    ]
 
 
 @table_two.tables
 def _(rows: list[Row]) -> str:
-    names = [each[0] for each in UNITS.values()]
     lines = [
         [
             *(row["scheduler"], row["setting"], f"{row['load']:g}"),
@@ -478,10 +452,9 @@ def _(rows: list[Row]) -> str:
         " ∞: not stable at this load."
     )
     points = "\n".join(f"- {ledger.line(entry)}" for entry in impossible())
-    head = " | ".join(
-        ["scheduler | measured | load", *(f"{name} | published" for name in names)]
-    )
-    return "\n\n".join([markdown(head, 2, lines), note, points])
+    head = ["scheduler | measured | load"]
+    head += [f"{label} | published" for label, *_ in UNITS.values()]
+    return "\n\n".join([markdown(" | ".join(head), 2, lines), note, points])
 
 
 @FIGURES.add(
@@ -526,23 +499,18 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @claims.says
 def _(rows: list[Row]) -> str:
-    said = {
-        setting: "; ".join(
+    sentences = ["The claim that dynamic schedulers are better than static ones."]
+    for setting in SETTINGS:
+        parts = [
             f"{text.lower()}: {of_means} for the group means, and {of_each} for the"
             " worst dynamic and the best static scheduler"
             for figure, text in CLAIMED.items()
             for of_means, of_each in [
                 [verdict(rows, figure, kind, setting)[1] for kind in KINDS]
             ]
-        )
-        for setting in SETTINGS
-    }
-    parts = [
-        f"{MEASURED[setting].capitalize()}: {text}." for setting, text in said.items()
-    ]
-    return " ".join(
-        ["The claim that dynamic schedulers are better than static ones.", *parts]
-    )
+        ]
+        sentences.append(f"{MEASURED[setting].capitalize()}: {'; '.join(parts)}.")
+    return " ".join(sentences)
 
 
 def every(runs: Runs) -> str:
@@ -576,7 +544,9 @@ def course(runs: Runs) -> list[Row]:
     for name in COURSE:
         jobs = runs.run(name).jobs
         submit_s, start_s, finish_s = (
-            jobs[each] for each in ("submit_s", "start_s", "finish_s")
+            jobs["submit_s"],
+            jobs["start_s"],
+            jobs["finish_s"],
         )
         share = jobs["gpus"] / PAPER_CLUSTER.gpus
         work_h = share * jobs["duration_s"] / 3600
@@ -705,9 +675,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     idle, wide = [], []
     for name in GANTT:
-        own = where(rows, scheduler=name)
         start_h, finish_h, gpus, job_gpus, begin_h = (
-            np.array(numbers(own, column))
+            np.array(numbers(where(rows, scheduler=name), column))
             for column in ("start_h", "finish_h", "gpus", "job_gpus", "begin_h")
         )
         end_h = begin_h + GANTT_H
@@ -772,14 +741,14 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.set_xticks([*range(0, 41, 10), 5])
         for at_s in (HPS[0], HPS[2]):
             ax.axvline(at_s / 60, **FAINT)
-    looks = {label: ("black", line) for label, line in FORMS.values()}
-    looks |= {
-        f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min": (colour, "-")
+    forms = [
+        Line2D([], [], color="black", linestyle=line, label=label)
+        for label, line in FORMS.values()
+    ]
+    return forms + [
+        Line2D([], [], color=colour, label=label)
         for (gpus, time_s), colour in AGED.items()
-    }
-    return [
-        Line2D([], [], color=colour, linestyle=line, label=label)
-        for label, (colour, line) in looks.items()
+        for label in [f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min"]
     ]
 
 

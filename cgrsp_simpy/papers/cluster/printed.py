@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from functools import partial
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
@@ -14,7 +13,6 @@ from cgrsp_simpy.cluster.jobs import (
     mean_gpu_hours,
 )
 from cgrsp_simpy.cluster.report import STARVED_S
-from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.cluster import public_program
 from cgrsp_simpy.papers.cluster.table import (
     CLAIMS,
@@ -34,7 +32,16 @@ from cgrsp_simpy.papers.cluster.table import (
     studies,
     verdict,
 )
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    DIFFERENT,
+    IMPOSSIBLE,
+    UNTESTABLE,
+    Entry,
+    claimed,
+    settings,
+    untestable,
+    verdict_of,
+)
 
 SEEDS = 10
 WHERE = {name: "Table II" if name in DYNAMIC else "Section VI" for name in PUBLISHED}
@@ -50,7 +57,6 @@ KINDS = {
     "best": "every dynamic scheduler beats every static one",
 }
 AS_MEASURED = {CUT: "", UNCUT: ", without the paper's cut"}
-claimed = partial(ledger.claimed, "cluster")
 
 
 def simulated(
@@ -74,10 +80,9 @@ def cells(found: Found) -> list[Entry]:
 def _cell(name: str, figure: str, printed: float, ours: Mean, load: float) -> Entry:
     chosen, digits = figure == "utilisation_pct", int(abs(ours.mean) < 1000)
     return Entry(
-        "cluster",
         WHERE[name],
         f"{name}, {figure}",
-        ledger.UNTESTABLE if chosen else ledger.verdict_of(printed, ours),
+        UNTESTABLE if chosen else verdict_of(printed, ours),
         f"{printed:g}",
         f"{ours.mean:,.{digits}f} ± {ours.half_width:,.{digits}f}",
         f"at an offered load of {load:g}; the paper gives none"
@@ -91,7 +96,6 @@ def sentences(found: Found) -> list[Entry]:
     return [
         *(
             Entry(
-                "cluster",
                 "Section VI",
                 f"{text}: {figure}{AS_MEASURED[setting]}",
                 judged,
@@ -111,7 +115,7 @@ def sentences(found: Found) -> list[Entry]:
                 span([each.mean for each in means]),
                 "completed when the last job arrives, at the loads of Table II",
                 f"{low:g} to {high:g}",
-                ledger.DIFFERENT,
+                DIFFERENT,
             )
             for group, (names, low, high) in SUCCESS_PCT.items()
             for means in [
@@ -145,7 +149,7 @@ def impossible() -> list[Entry]:
                 f"{row['starved']:g} waits of more than {STARVED_S:g} s among {JOBS}"
                 f" around a mean of {row['wait_s']:g} s (in min^2 it could be)",
                 f"{row[VARIANCE]:g}",
-                ledger.IMPOSSIBLE,
+                IMPOSSIBLE,
             )
             for name, row in PUBLISHED.items()
             if name in DYNAMIC
@@ -221,7 +225,7 @@ def by_public_program(seeds: int) -> list[Entry]:
                 f"at most {most:.1f}",
                 PROGRAM,
                 f"{PUBLISHED[name][figure]:g}",
-                ledger.IMPOSSIBLE,
+                IMPOSSIBLE,
             )
             for name in DYNAMIC
             for figure, most in (("wait_s", longest_s), ("starved", starved))
@@ -234,7 +238,7 @@ def by_public_program(seeds: int) -> list[Entry]:
                 span(shares),
                 PROGRAM,
                 f"{low:g} to {high:g}",
-                ledger.DIFFERENT,
+                DIFFERENT,
             )
             for group, (_, low, high) in SUCCESS_PCT.items()
         ),
@@ -247,13 +251,11 @@ def computed(seeds: int | None = None, _: object = None) -> list[Entry]:
         *impossible(),
         *contradicted(),
         *by_public_program(seeds or SEEDS),
-        *ledger.settings(
-            "cluster",
+        *settings(
             "as it is counted here",
             ("Section VI.B", "wait of a starved job, min", "30", [STARVED_S / 60]),
         ),
-        *ledger.untestable(
-            "cluster",
+        *untestable(
             "sums up the numbers above",
             ("Abstract", "static schedulers, utilisation, %", "45 to 67"),
             ("Abstract", "static schedulers, jobs per hour", "12.5 to 18.3"),

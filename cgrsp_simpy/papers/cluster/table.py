@@ -145,16 +145,26 @@ def rows(found: Found) -> list[dict[str, Any]]:
 
     closest: whether this is the load that the function `closest` returns.
     """
-    loads, table = closest(found), []
-    for name, published in PUBLISHED.items():
-        for (setting, load), study in found.items():
-            means, near = study.means()[name], load == loads[name]
-            row = {"scheduler": name, "setting": setting, "load": load, "closest": near}
-            for figure in FIGURES:
-                row |= with_halves({figure: means[figure]})
-                row[f"published_{figure}"] = published.get(figure)
-            table.append(row)
-    return table
+    loads = closest(found)
+    return [
+        {
+            "scheduler": name,
+            "setting": setting,
+            "load": load,
+            "closest": load == loads[name],
+            **{
+                column: value
+                for figure in FIGURES
+                for column, value in (
+                    *with_halves({figure: means[figure]}).items(),
+                    (f"published_{figure}", published.get(figure)),
+                )
+            },
+        }
+        for name, published in PUBLISHED.items()
+        for (setting, load), study in found.items()
+        for means in [study.means()[name]]
+    ]
 
 
 def claims(found: Found) -> list[dict[str, Any]]:

@@ -61,7 +61,6 @@ ORDER_NAMES = {
     "annealing": "annealing of\nboth",
 }
 KINDS = {"forward": "#9ecae1", "backward": "#4292c6"}  # of its nodes
-PLAN_COLUMNS = ("what", "name", "gpu", "to_gpu", "start_s", "end_s")
 # see `correlate`
 CONCENTRATIONS = {"even": None, "uneven": 1.0}
 # nodes, and mark
@@ -216,9 +215,8 @@ def ended(rows: list[Row]) -> dict[Any, Floats]:
 @searches.says
 def _(rows: list[Row]) -> str:
     found, most = ended(rows), max(row["evaluations"] for row in rows)
-    first = by(
-        where(rows, evaluations=min(10, most)), "over_bound", "tasks", "scheduler"
-    )
+    early = where(rows, evaluations=min(10, most))
+    first = by(early, "over_bound", "tasks", "scheduler")
     same = [
         values == found[tasks, "worl-rtgs"]
         for (tasks, at), values in found.items()
@@ -329,8 +327,8 @@ def order(runs: Runs) -> list[Row]:
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
-    names = list(dict.fromkeys(str(row["scheduler"]) for row in rows))
-    drawn = dict(zip(names, looks(names)))
+    names = dict.fromkeys(str(row["scheduler"]) for row in rows)
+    drawn = dict(zip(names, looks([*names])))
     for place, (name, look) in enumerate(drawn.items()):
         found = [mean(over[name, way]) for way in ORDERS]
         ax.plot(
@@ -339,12 +337,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             **{**FAINT, "color": look.colour},
         )
         for each, style in zip(found, (dots(_pale(look)), dots(look))):
-            spread = [each.half_width]
-            marks.intervals(ax, [each.mean], [place], x_half=spread, colour=look.colour)
-            ax.plot([each.mean], [place], **{"linestyle": "none", **style})
-            beside_point(
-                ax, f"{each.mean:.2f}", (each.mean, place), (0, 6), ha="center"
-            )
+            x, x_half = [each.mean], [each.half_width]
+            marks.intervals(ax, x, [place], x_half=x_half, colour=look.colour)
+            ax.plot(x, [place], **{"linestyle": "none", **style})
+            beside_point(ax, f"{each.mean:.2f}", (*x, place), (0, 6), ha="center")
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(drawn)), [ORDER_NAMES.get(name, name) for name in drawn])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(drawn) - 0.4, -0.8))
@@ -447,7 +443,8 @@ def run_rows(run: Run, name: str) -> list[Row]:
         for (one, other), arrival_s in zip(edges, arrivals_s)
         if gpu[one] != gpu[other]
     ]
-    return [{"schedule": name} | dict(zip(PLAN_COLUMNS, row)) for row in rows]
+    columns = ("schedule", "what", "name", "gpu", "to_gpu", "start_s", "end_s")
+    return [dict(zip(columns, (name, *row))) for row in rows]
 
 
 @gantt.draws
@@ -457,22 +454,18 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, name in zip(axes, SCHEDULES):
         selected = where(rows, schedule=name)
         for row in selected:
-            times_s, ends = [row["start_s"], row["end_s"]], [row["gpu"], row["to_gpu"]]
+            begin_s, end_s, gpu = row["start_s"], row["end_s"], row["gpu"]
             if row["what"] == "node":
-                colour = next(
-                    (KINDS[kind] for kind in KINDS if kind in row["name"]), "#a1d99b"
-                )
-                edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
+                colours = [KINDS[kind] for kind in KINDS if kind in row["name"]]
                 ax.barh(
-                    ends[0],
-                    times_s[1] - times_s[0],
-                    0.62,
-                    times_s[0],
-                    color=colour,
-                    **edge,
+                    *(gpu, end_s - begin_s, 0.62, begin_s),
+                    color=[*colours, "#a1d99b"][0],
+                    edgecolor="white",
+                    linewidth=0.4,
                 )
             else:
-                ax.plot(times_s, ends, color="0.35", linewidth=0.5, zorder=3)
+                ends = ([begin_s, end_s], [gpu, row["to_gpu"]])
+                ax.plot(*ends, color="0.35", linewidth=0.5, zorder=3)
         used = {row["gpu"] for row in selected}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
@@ -503,14 +496,12 @@ def _(rows: list[Row]) -> str:
 
 def _held(nodes: list[Row]) -> int:
     """Return the maximum number of micro-batches in flight at the same time."""
-    spans: dict[str, list[float]] = {}
-    for row in nodes:
-        if row["name"].endswith("ward"):
-            spans.setdefault(row["name"].split()[1], []).extend(
-                (row["start_s"], row["end_s"])
-            )
-    ends = [(min(times_s), max(times_s)) for times_s in spans.values()]
-    return max(sum(begin <= at_s < end for begin, end in ends) for at_s, _ in ends)
+    passes = [row for row in nodes if row["name"].endswith("ward")]
+    spans: list[tuple[float, float]] = [
+        (min(row["start_s"] for row in batch), max(row["end_s"] for row in batch))
+        for batch in grouped(passes, lambda row: row["name"].split()[1]).values()
+    ]
+    return max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
 
 
 @FIGURES.add(
@@ -602,11 +593,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for row in where(rows, plans=kind):
             aside = 0.2 * (list(SIZES).index(row["size"]) - 1)
             aside += 0.05 if row["state"] == "busy" else -0.05
-            style = {
-                "color": DEGREE_COLOURS[row["degree"]],
-                "marker": SIZES[row["size"]][1],
-            }
-            ax.plot(gpus.index(row["gpus"]) + aside, row[name], markersize=4, **style)
+            ax.plot(
+                *(gpus.index(row["gpus"]) + aside, row[name]),
+                color=DEGREE_COLOURS[row["degree"]],
+                marker=SIZES[row["size"]][1],
+                markersize=4,
+            )
         low, high, middle = PRINTED[name]
         ax.axhline(0, **FAINT)
         ax.axhspan(low, high, color="0.92", zorder=0)
@@ -629,10 +621,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     sentences = []
     for kind in CONCENTRATIONS:
-        found = {
-            name: np.array([row[name] for row in where(rows, plans=kind)])
-            for name in PRINTED
-        }
+        found = {name: by(rows, name, "plans")[kind,] for name in PRINTED}
         larger = 100 * np.mean(found["spearman"] > found["pearson"])
         ranges = [
             f"{name.title()} {values.min():.2f} to {values.max():.2f}, mean"

@@ -7,7 +7,6 @@ printed in its sentences are judged.
 from __future__ import annotations
 
 import math
-from functools import partial
 from inspect import signature
 
 import numpy as np
@@ -17,26 +16,30 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.dag.generate import TIMES_S
 from cgrsp_simpy.dag.platform import BUSY, IDLE
 from cgrsp_simpy.dag.scenario import Scenario
-from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.searches import AS_SET, worl_rtgs
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    CONTRADICTED,
+    DIFFERENT,
+    IMPOSSIBLE,
+    Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
-PAIRS = 1000
-CONCENTRATION = 1.0  # of uneven random plans: even ones do not give its coefficients
-# coefficients: section, name, least, greatest, mean, variance
-SPEARMAN = (
+# section, name, least, greatest, mean and variance
+COEFFICIENTS = (
     ("Table 2", "Spearman, real workloads", 0.49, 0.55, 0.52, 0.004),
     ("Section 4.2", "Spearman, synthetic workloads", 0.42, 0.59, 0.508, 0.004),
+    ("Section 4.2", "Pearson, all workloads", 0.16, 0.57, 0.4603, 0.003),
 )
 # of Table 3, printed in the text: of synthetic workloads
 SYNTHETIC = {"pearson": (0.39, 0.55), "spearman": (0.42, 0.59)}
-PEARSON = ("Section 4.2", "Pearson, all workloads", 0.16, 0.57, 0.4603, 0.003)
 # Section 5.4: nodes -> longer makespan than WORL-RTGS, %, without WOA and without RL
 ABLATION = {300: (129.1, 331.2), 1000: (121.5, 314.2), 5000: (137.0, 394.3)}
-STAR_NODES, MOVED = 9, 2  # Section 4.2: n and num, for an example
-SCHEDULERS = 6
 # Section 5.6: workloads -> critical difference of ranks, as printed
 CRITICAL_DIFFERENCE = {10: 3.374, 7: 4.033}
 # Table 19, large tasks, low load, as far as the text prints it
@@ -51,21 +54,14 @@ RANKS = {
 LARGE, LEAST_CHI2 = 7, 34.80  # workloads; Friedman's statistic in all cases
 
 
-# Section 4.2: states, scales, numbers of GPUs and degrees of synthetic workloads
-FACTORS, CONFIGURATIONS = (2, 3, 6, 2), 108
 # nodes: least, greatest and step
 SPANS = ((100, 1000, 100), (1200, 3000, 200), (4000, 10_000, 1000))
 SIZES = tuple(len(range(least, most + 1, step)) for least, most, step in SPANS)
-DEGREES, WORKLOADS = 2, 54
-EPISODES = (3, 300, 10, 1000)  # Section 5.3.2: tasks, iterations, whales, episodes
-MOST_RANK, MOST_SYNTHETIC_RANK = 2.61, 1.14  # of WORL-RTGS: Table 16, Section 5.6
-HIGHER_PCT = 92  # Section 4.2: cases in which Spearman's coefficient is the higher one
+EPISODES = 3 * 300 * 10 * 1000  # Section 5.3.2: tasks, iterations, whales, episodes
+MOST_RANK = 1.14  # of WORL-RTGS on synthetic workloads: Section 5.6
 AGENT = (
     "the agent learns from three million episodes per workload, and the public program"
     " has no agent; searches of equal budgets: cgrsp papers figures dag searches"
-)
-claimed, compared = (
-    partial(judge, "dag") for judge in (ledger.claimed, ledger.compared)
 )
 
 
@@ -92,21 +88,18 @@ def _correlations() -> list[Entry]:
             f"{getattr(correlation, name):.2f} [{low:.2f}, {high:.2f}]",
             "uneven random plans; the paper does not define its own",
             f"{least:g} to {greatest:g}",
-            ledger.DIFFERENT,
+            DIFFERENT,
         )
         for graph in ("er:n=300,degree=1", "er:n=300,degree=3")
         for scenario in [subject_of(Scenario(graph)).varied(gpus=10)]
-        for correlation in [
-            correlate(subject_of(scenario).draw(0), PAIRS, 0, CONCENTRATION)
-        ]
+        # even random plans do not give the paper's coefficients
+        for correlation in [correlate(subject_of(scenario).draw(0), concentration=1.0)]
         for name, (least, greatest) in SYNTHETIC.items()
         for low, high in [getattr(correlation, f"{name}_ci95")]
     ]
 
 
 def _coefficients() -> list[Entry]:
-    mean = (36 * SPEARMAN[0][4] + 108 * SPEARMAN[1][4]) / 144
-    distance = _star_distance(STAR_NODES, MOVED)
     return [
         *(
             claimed(
@@ -117,32 +110,32 @@ def _coefficients() -> list[Entry]:
                 f"of values from {least:g} to {greatest:g} with a mean of {middle:g}"
                 " (Bhatia and Davis 2000)",
                 f"{variance:g}",
-                ledger.IMPOSSIBLE,
+                IMPOSSIBLE,
             )
-            for where, name, least, greatest, middle, variance in (*SPEARMAN, PEARSON)
+            for where, name, least, greatest, middle, variance in COEFFICIENTS
             for most in [(greatest - middle) * (middle - least)]
         ),
         compared(
             "Section 4.2",
             "Spearman, all workloads: mean",
             "0.51",
-            mean,
+            (36 * COEFFICIENTS[0][4] + 108 * COEFFICIENTS[1][4]) / (36 + 108),
             "36 real and 108 synthetic configurations",
             0.005,
         ),
         compared(
             "Section 4.2",
             "SPD = (n - 1) FTG in the example of a star",
-            f"{(STAR_NODES - 1) * MOVED} for n = {STAR_NODES}, num = {MOVED}",
-            distance,
+            "16 for n = 9, num = 2",
+            _star_distance(9, 2),
             "Equation 26 divides by n: SPD = (n - 1) / n FTG",
             1e-9,
         ),
         claimed(
             "Section 4.2",
             "Spearman's coefficient is consistently higher than Pearson's",
-            HIGHER_PCT == 100,
-            f"in {HIGHER_PCT} % of the cases",
+            False,
+            "in 92 % of the cases",
             "the same section",
         ),
     ]
@@ -182,8 +175,7 @@ def _losses() -> list[Entry]:
             )
             for (kind, losses), printed in zip(by_kind.items(), ("137", "394"))
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             AGENT,
             *(
                 (
@@ -200,13 +192,13 @@ def _losses() -> list[Entry]:
 
 def _ranks() -> list[Entry]:
     """Judge the tests of ranks; Friedman's statistic without ties."""
-    k, root_of_2 = SCHEDULERS, math.sqrt(2)
+    k, root_of_2 = len(RANKS), math.sqrt(2)
     q = float(stats.studentized_range.ppf(0.95, k, np.inf))
     squares = summed(rank**2 for rank in RANKS.values())
     chi2 = 12 * LARGE / (k * (k + 1)) * squares - 3 * LARGE * (k + 1)
     root_of_large = math.sqrt(k * (k + 1) / (6 * LARGE))
     of_printed = CRITICAL_DIFFERENCE[LARGE] / root_of_large * root_of_2
-    better = math.floor((MOST_SYNTHETIC_RANK - 1) * SIZES[1])
+    better = math.floor((MOST_RANK - 1) * SIZES[1])
     return [
         *(
             compared(
@@ -254,8 +246,8 @@ def _ranks() -> list[Entry]:
         claimed(
             "Section 5.5",
             "WORL-RTGS has the lowest makespan in all settings",
-            MOST_RANK == 1,
-            f"mean ranks of up to {MOST_RANK}; always lowest is 1.00",
+            False,
+            "mean ranks of up to 2.61; always lowest is 1.00",
             "Table 16, in the same section",
         ),
         claimed(
@@ -263,9 +255,9 @@ def _ranks() -> list[Entry]:
             "DRAS and mDRL outperform WORL-RTGS in several cases of medium size",
             better >= 2,
             f"in at most {better} of {SIZES[1]}",
-            f"its mean rank is at most {MOST_SYNTHETIC_RANK} in all conditions (the"
+            f"its mean rank is at most {MOST_RANK} in all conditions (the"
             f" same section): the ranks of {SIZES[1]} workloads exceed 1 by at most"
-            f" {SIZES[1] * (MOST_SYNTHETIC_RANK - 1):.1f} in all",
+            f" {SIZES[1] * (MOST_RANK - 1):.1f} in all",
         ),
     ]
 
@@ -276,16 +268,16 @@ def _counts() -> list[Entry]:
         compared(
             "Section 4.2",
             "synthetic workloads",
-            f"{WORKLOADS}",
-            DEGREES * sum(SIZES),
-            f"{SIZES} sizes, {DEGREES} degrees; 27 for each degree",
+            "54",
+            2 * sum(SIZES),
+            f"{SIZES} sizes, 2 degrees; 27 for each degree",
             0,
         ),
         compared(
             "Section 4.2",
             "configurations of synthetic workloads",
-            f"{CONFIGURATIONS}",
-            math.prod(FACTORS),
+            "108",
+            2 * 3 * 6 * 2,
             "2 states, 3 scales, 6 numbers of GPUs and 2 degrees",
             0,
         ),
@@ -293,7 +285,7 @@ def _counts() -> list[Entry]:
             "Section 5.3.2",
             "episodes of training",
             "9,000,000",
-            math.prod(EPISODES),
+            EPISODES,
             "3 tasks, 300 iterations, 10 whales, 1000 episodes",
             0,
         ),
@@ -301,7 +293,7 @@ def _counts() -> list[Entry]:
             "Section 5.3.2",
             "stages of 1000 episodes",
             "9000",
-            math.prod(EPISODES) / 1000,
+            EPISODES / 1000,
             "of nine million episodes",
             0,
         ),
@@ -315,10 +307,9 @@ def _counts() -> list[Entry]:
             0,
         ),
         Entry(
-            "dag",
             "Section 5.3.2",
             "64.9 is a variance",
-            ledger.CONTRADICTED,
+            CONTRADICTED,
             reason="Table 8, which it is from, lists the standard deviation",
         ),
         compared(
@@ -328,7 +319,7 @@ def _counts() -> list[Entry]:
             (100 - 1) / 2,
             "an acyclic graph of n nodes has at most n (n - 1) / 2 edges",
             0,
-            ledger.IMPOSSIBLE,
+            IMPOSSIBLE,
         ),
     ]
 
@@ -336,13 +327,10 @@ def _counts() -> list[Entry]:
 def _settings() -> list[Entry]:
     """Compare the settings of Section 5 with the package's defaults."""
     whales = signature(worl_rtgs).parameters
-    episodes = [whales["episodes"].default]
-    return ledger.settings(
-        "dag",
+    return settings(
         "of the whales' agent; 1000 would take days per search",
-        ("Section 5.3.4", "episodes", "1000", episodes),
-    ) + ledger.settings(
-        "dag",
+        ("Section 5.3.4", "episodes", "1000", [whales["episodes"].default]),
+    ) + settings(
         "as set here",
         (
             "Section 5.3.4",
@@ -367,15 +355,16 @@ def _settings() -> list[Entry]:
 
 
 def _untestable() -> list[Entry]:
-    jobs = "500, 1000, 5000"
     return [
-        *ledger.untestable(
-            "dag",
+        *untestable(
             AGENT,
             ("Section 5.3", "runs per configuration", "10"),
             ("Section 5.3.1", "gamma, iterations and b", "0.95, 300, 1.0"),
             ("Section 5.3.1", "episodes", "100, 500, 1000, 2000, 3000"),
-            *((f"Section 5.3.{n}", "nodes of the jobs", jobs) for n in (1, 2, 3)),
+            *(
+                (f"Section 5.3.{n}", "nodes of the jobs", "500, 1000, 5000")
+                for n in (1, 2, 3)
+            ),
             ("Section 5.3.1", "episodes of a good trade-off", "1000 to 2000"),
             ("Section 5.3.2", "values of gamma", "0.90, 0.93, 0.95, 0.97, 0.99"),
             ("Section 5.3.2", "episodes", "1000"),
@@ -395,8 +384,7 @@ def _untestable() -> list[Entry]:
             ("Section 5.6", "rank of WORL-RTGS", "1.00 to 1.14"),
             ("Table 19", "ranks", ", ".join(f"{rank:.2f}" for rank in RANKS.values())),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "of other papers, which are cited",
             ("Section 5.2", "DRAS above heuristics, %", "45"),
             ("Section 5.2", "mDRL above stateless schedulers, %", "over 20"),
@@ -404,21 +392,18 @@ def _untestable() -> list[Entry]:
             ("Section 5.2", "RL-Hybrid, shorter mean and tail, %", "18.2, 20.7"),
             ("Section 5.2", "MIG+MPS, throughput, times", "1.87"),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the file of the log that is read here lists jobs, and no machines",
             ("Section 5.1", "machines of the Alibaba log", "about 4000"),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "which jobs of the Alibaba log is not printed",
             *(
                 ("Section 5.1", f"tasks: {size} jobs", f"{a} to {b}, {step}")
                 for size, (a, b, step) in zip(("small", "medium", "large"), SPANS)
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the agent's training is not public: no program has it",
             (
                 "Section 5.3.1",
@@ -453,16 +438,14 @@ def _untestable() -> list[Entry]:
                 "over 10",
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "the other cells are not in the text that is read here",
             *(
                 (where, "cells", "")
                 for where in ("Tables 1 and 2", "Tables 7 to 12", "Tables 16 to 19")
             ),
         ),
-        *ledger.untestable(
-            "dag",
+        *untestable(
             "no numbers except the text's; ours: cgrsp papers figures dag",
             *((where, "curves", "") for where in ("Figures 3 to 6", "Figures 7 to 13")),
         ),

@@ -81,19 +81,17 @@ class Runs:
 COLOURS = {name: LOOKS[name].colour for name in COMPARED}
 # from slow to fast, light to dark
 MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}
-LEVEL_NAMES = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
+LOADS = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
 
 
 def _measure(task: tuple[str, int, int]) -> dict[str, Row]:
     level, seed, moves = task
     scenario = Scenario(level, moves=moves)
     instance = scenario.instance(seed)
-    runs = {
-        name: subject_of(scenario).run(name, seed, drawn=instance) for name in COMPARED
-    }
     return {
         name: {**run.summary(), "busy_pct": _busy_pct(schedule_of(run))}
-        for name, run in runs.items()
+        for name in COMPARED
+        for run in [subject_of(scenario).run(name, seed, drawn=instance)]
     }
 
 
@@ -139,9 +137,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
                 for row in tasks
             ]
-            colours = [LATE if row["late"] else ON_TIME for row in tasks]
-            style = {"facecolors": colours, "edgecolors": "white", "linewidth": 0.5}
-            ax.broken_barh(bars, (place - 0.4, 0.8), **style)
+            ax.broken_barh(
+                bars,
+                (place - 0.4, 0.8),
+                facecolors=[LATE if row["late"] else ON_TIME for row in tasks],
+                edgecolors="white",
+                linewidth=0.5,
+            )
         ax.set_yticks(range(len(MODELS)), list(MODELS))
         ax.set_ylim(-0.5, len(MODELS) - 0.5)
         ax.set_title(_headed(name, selected), loc="left", fontsize="small")
@@ -165,12 +167,14 @@ def _(rows: list[Row]) -> str:
 
 def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
     schedule = schedule_of(solve(instance, name, moves=moves))
-    shown = ("gpu", "task", "start_s", "finish_s", "deadline_s")
     late = schedule.tardiness_s > 0
     return [
         {
             "scheduler": name,
-            **{column: row[column] for column in shown},
+            **{
+                column: row[column]
+                for column in ("gpu", "task", "start_s", "finish_s", "deadline_s")
+            },
             "late": int(is_late),
             "late_of_all": int(late.sum()),
             "tasks": instance.tasks,
@@ -183,8 +187,10 @@ def _bars(instance: Instance, name: str, moves: int) -> list[Row]:
 def _headed(name: str, rows: Sequence[Row]) -> str:
     one, there = rows[0], sum(row["late"] for row in rows)
     here = "" if len(rows) == one["tasks"] else f", {there} of them here"
-    late = f"{one['late_of_all']} of {one['tasks']} late{here}"
-    return f"{name}: {late}; weighted tardiness {amount(one['weighted_tardiness'])} s"
+    return (
+        f"{name}: {one['late_of_all']} of {one['tasks']} late{here}; weighted tardiness"
+        f" {amount(one['weighted_tardiness'])} s"
+    )
 
 
 @FIGURES.add(
@@ -289,15 +295,15 @@ def _as_published() -> Line2D:
 
 
 def _heads(axes: Sequence[Axes]) -> None:
-    for ax, (level, load) in zip(axes, LEVEL_NAMES.items()):
+    for ax, (level, load) in zip(axes, LOADS.items()):
         ax.set_title(f"{level}\n{load} load", loc="left", fontsize="small")
 
 
 def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     names = [row["scheduler"] for row in rows]
-    columns = (metric, half(metric), f"published_{metric}")
     values, halves, published = (
-        [row.get(column, nan) for row in rows] for column in columns
+        [row.get(column, nan) for row in rows]
+        for column in (metric, half(metric), f"published_{metric}")
     )
     marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
     ax.set_xlim(left=0)
@@ -421,8 +427,8 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
     published = [row.get("published_weighted_tardiness", nan) for row in rows]
     ax.plot(published, range(len(rows)), **marks.hollow())
     ax.set_xscale("log")
-    ours = [row["weighted_tardiness"] for row in rows]
-    decades = np.log10([value for value in (*ours, *published) if value > 0])
+    drawn = [*published, *(row["weighted_tardiness"] for row in rows)]
+    decades = np.log10([value for value in drawn if value > 0])
     most = np.ceil(decades.max())
     ax.set_xlim(10 ** min(np.floor(decades.min()), most - 2), 10**most)
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
@@ -433,11 +439,13 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _claimed(greedy: Row, sagreedy: Row) -> str:
     difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
-    late_s, other_s = (row["weighted_tardiness"] for row in (sagreedy, greedy))
     better, no_better = difference + spread < 0, difference - spread >= 0
     verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
-    values = f"{late_s:,.0f} for {other_s:,.0f} s"
-    return f"{verdict} ({values}, difference {difference:,.0f} ± {spread:,.0f} s)"
+    return (
+        f"{verdict} ({sagreedy['weighted_tardiness']:,.0f} for"
+        f" {greedy['weighted_tardiness']:,.0f} s, difference {difference:,.0f} ±"
+        f" {spread:,.0f} s)"
+    )
 
 
 @FIGURES.add("utilisation", "Utilisation of the GPUs", (6.3, 4.4), note=_generated)
@@ -468,9 +476,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             bars = list(ax.bar(at, values, 0.25, color=colour))
             marks.intervals(ax, at, values, y_half=halves)
             on_dark_bars(ax, bars, halves, upright=True)
-        ax.set_title(
-            f"{level}, {LEVEL_NAMES[level]} load", loc="left", fontsize="small"
-        )
+        ax.set_title(f"{level}, {LOADS[level]} load", loc="left", fontsize="small")
         ax.set_ylim(0, 100)
     axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
     canvas.supylabel("busy (% of the makespan)", fontsize="medium")
@@ -522,9 +528,7 @@ def searches(runs: Runs) -> list[Row]:
         instance = generate(level)
         fifo = solve(instance, "fifo").summary()["weighted_tardiness"]
         bound = lower_bound(instance) / fifo
-        found = solve(
-            instance, name, **({"moves": runs.moves} if name == "search" else {})
-        )
+        limit = {"moves": runs.moves} if name == "search" else {}
         rows += [
             {
                 "search": name,
@@ -534,7 +538,7 @@ def searches(runs: Runs) -> list[Row]:
                 "best_of_fifo": step.best / fifo,
                 "bound_of_fifo": bound,
             }
-            for step in found.plan.solution.course
+            for step in solve(instance, name, **limit).plan.solution.course
         ]
     return rows
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from functools import partial
 
 from cgrsp_simpy.hgsp.generate import AUTHORS_SEEDS, LEVELS, generate
 from cgrsp_simpy.hgsp.instance import CLUSTERS
 from cgrsp_simpy.hgsp.schedule import greedy_assignment
 from cgrsp_simpy.llm.service import Roofline
-from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value, table_one
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    DIFFERENT,
+    Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
+)
 from cgrsp_simpy.papers.llm import table as llm
 from cgrsp_simpy.papers.llm.table import PRINTED as TABLE_TWO
 from cgrsp_simpy.papers.llm.table import table_two
 
 SEEDS = 40
-UNITS = ("weighted tardiness", "missed deadlines, %")
 # Table I, columns "Best": change from FIFO to SAGreedy, as printed
 BEST = {
     "tasks1": ("-25%", "-14%"),
@@ -31,12 +35,7 @@ COUNTED = {
     True: ("", "by the authors' loop, which counts the requests that run twice"),
     False: (", as described", "each request counted once; the text has no other count"),
 }
-# tokens/s: Section VI.A.2; range of Section VI.A.1
-DECODE, PREFILL = (5000, 100, 500), (1000, 1000, 2000)
 TASKS = {"tasks1": "1000", "tasks2": "2000", "tasks3": "1000", "tasks4": "2000"}
-claimed, compared = (
-    partial(judge, "hgsp") for judge in (ledger.claimed, ledger.compared)
-)
 
 
 def of_table_one(
@@ -46,7 +45,6 @@ def of_table_one(
     drawn = "the tasks are drawn by the law of the authors' file"
     return [
         Entry(
-            "hgsp",
             "Table I",
             f"{row['dataset']}, {row['scheduler']}, {row['metric']}",
             row["verdict"],
@@ -63,7 +61,6 @@ def of_table_two(*_: object) -> list[Entry]:
     """Judge the cells of Table II by the authors' loop and by the text."""
     return [
         Entry(
-            "hgsp",
             "Table II",
             f"{row['policy']}, {row['figure']}{kind}",
             row["verdict"],
@@ -100,14 +97,16 @@ def computed(*_: object) -> list[Entry]:
         *(
             compared(
                 "Table I",
-                f"{name}, Best, {UNITS[unit]}",
+                f"{name}, Best, {what}",
                 text,
                 _change_pct(name, unit),
                 f"{of_table}, {PRINTED[name, 'fifo'][unit]} and"
                 f" {PRINTED[name, 'sagreedy'][unit]}",
             )
             for name, texts in BEST.items()
-            for unit, text in enumerate(texts)
+            for unit, (what, text) in enumerate(
+                zip(("weighted tardiness", "missed deadlines, %"), texts)
+            )
         ),
         *(
             compared(
@@ -166,13 +165,13 @@ def computed(*_: object) -> list[Entry]:
                 "printed in the same section",
                 f"{speed:,}",
             )
-            for phase, more, (speed, low, high) in (
+            for phase, more, speed, low, high in (
                 (
                     "decoding, tokens/s for each request",
                     " for a single request",
-                    DECODE,
+                    *(5000, 100, 500),
                 ),
-                ("prefill within its range, tokens/s", "", PREFILL),
+                ("prefill within its range, tokens/s", "", 1000, 1000, 2000),
             )
         ),
         claimed(
@@ -183,15 +182,13 @@ def computed(*_: object) -> list[Entry]:
             "weighted tardiness of tasks3 under FIFO; speeds of 76, 40 and 74 give"
             f" {PRINTED['tasks3', 'fifo'][0]}, as printed",
             PRINTED["tasks3", "fifo"][0],
-            ledger.DIFFERENT,
+            DIFFERENT,
         ),
-        *ledger.untestable(
-            "hgsp",
+        *untestable(
             "no numbers; ours: cgrsp papers figures hgsp gantt",
             ("Figure 1", "Gantt charts", ""),
         ),
-        *ledger.untestable(
-            "hgsp",
+        *untestable(
             "the paper prints one cluster per data set; ours of all twelve settings:"
             " cgrsp papers tables hgsp",
             ("Table I", "eight further settings", ""),
@@ -205,8 +202,7 @@ def _settings() -> list[Entry]:
     short, long = llm.REQUESTS[-1], llm.REQUESTS[0]
     h100 = Roofline()
     return [
-        *ledger.settings(
-            "hgsp",
+        *settings(
             "the authors' files have as many",
             *(
                 ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
@@ -214,8 +210,7 @@ def _settings() -> list[Entry]:
             ),
             ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
         ),
-        *ledger.settings(
-            "hgsp",
+        *settings(
             "as the clusters are named here",
             (
                 "Section IV.A",
@@ -230,8 +225,7 @@ def _settings() -> list[Entry]:
                 [gpu.memory_gb for gpu in CLUSTERS["small"]],
             ),
         ),
-        *ledger.settings(
-            "hgsp",
+        *settings(
             "those of the authors' program, which give Table I",
             ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
             ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
@@ -243,8 +237,7 @@ def _settings() -> list[Entry]:
                 [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
             ),
         ),
-        *ledger.settings(
-            "hgsp",
+        *settings(
             "with these Table II is computed",
             ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
             (
@@ -268,8 +261,7 @@ def _settings() -> list[Entry]:
             ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
             ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
         ),
-        *ledger.settings(
-            "hgsp",
+        *settings(
             "defaults of steps from data sheets; Table II does not use them",
             (
                 "Section VI.C",
@@ -292,13 +284,11 @@ def _settings() -> list[Entry]:
             long[1] / llm.TOKENS_PER_S,
             "a request of low weight runs for as long",
         ),
-        *ledger.untestable(
-            "hgsp",
+        *untestable(
             "Table II does not depend on it, and no other run is printed",
             ("Section VI.C", "memory of an H100, GB", "80"),
         ),
-        *ledger.untestable(
-            "hgsp",
+        *untestable(
             "the paper names no such simulator",
             ("Section VI.D", "queue of event-driven simulators", "1"),
         ),

@@ -95,15 +95,10 @@ def table_one(
         ).items()
         for metric, cell, values in zip(
             METRICS,
-            _cells(dataset, size, scheduler),
+            PRINTED[dataset, scheduler] if _is_printed(dataset, size) else ("", ""),
             zip(*(measured[key] for key in group)),
         )
     ]
-
-
-def _cells(dataset: str, size: str, scheduler: str) -> tuple[str, str]:
-    printed = size == LEVELS[dataset].cluster
-    return PRINTED[dataset, scheduler] if printed else ("", "")
 
 
 def _seeds_of(
@@ -116,7 +111,11 @@ def _seeds_of(
     """Return one seed if the result is not random, and few if it is not printed."""
     if not _is_random(dataset, scheduler, tasks):
         return seeds[:1]
-    return seeds if size == LEVELS[dataset].cluster else seeds[:NOT_PRINTED_SEEDS]
+    return seeds if _is_printed(dataset, size) else seeds[:NOT_PRINTED_SEEDS]
+
+
+def _is_printed(dataset: str, size: str) -> bool:
+    return size == LEVELS[dataset].cluster
 
 
 def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:

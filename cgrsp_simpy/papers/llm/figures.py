@@ -79,19 +79,20 @@ FIGURES = Figures("llm_", Runs, handlelength=1.6)
 def gpus(runs: Runs) -> list[Row]:
     """Times of requests per number of GPUs."""
     rows: list[Row] = []
-    for model, scenario in SERVICES:
-        degree, source = scenario.service.tensor_parallel, runs.source
+    for model, service in SERVICES:
+        degree, source = service.service.tensor_parallel, runs.source
         values = {"gpus": [number for number in GPUS[model] if number % degree == 0]}
-        for point, study in sweep(
-            replace(scenario, source=source), values, ["fifo"], [0], runs.executor
-        ):
-            head = {
+        scenario = replace(service, source=source)
+        rows += [
+            {
                 "source": source.name,
                 "model": model,
                 "tensor_parallel": degree,
                 **point,
+                **{name: study.rows[0][name] for name in SHOWN},
             }
-            rows.append(head | {name: study.rows[0][name] for name in SHOWN})
+            for point, study in sweep(scenario, values, ["fifo"], [0], runs.executor)
+        ]
     return rows
 
 
@@ -103,30 +104,20 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         (row["model"], row["tensor_parallel"]) for row in rows
     ):
         selected = where(rows, model=model, tensor_parallel=degree)
-        colour, marker, x = MODELS[model], MARKERS[degree], numbers(selected, "gpus")
+        x = numbers(selected, "gpus")
+        style: Row = {
+            "color": MODELS[model],
+            "marker": MARKERS[degree],
+            "markersize": 4,
+        }
         for ax, name, line in (
             (response, "e2e_s", "-"),
             (response, "e2e_p99_s", ":"),
             (goodput, "goodput_pct", "-"),
         ):
-            ax.plot(
-                x,
-                numbers(selected, name),
-                line,
-                color=colour,
-                marker=marker,
-                markersize=4,
-            )
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=colour,
-                marker=marker,
-                markersize=4,
-                label=f"{model}, {degree} GPU{'s' * (degree > 1)} per replica",
-            )
-        )
+            ax.plot(x, numbers(selected, name), line, **style)
+        label = f"{model}, {degree} GPU{'s' * (degree > 1)} per replica"
+        handles.append(Line2D([], [], label=label, **style))
     response.set(yscale="log", ylabel="from arrival to completion (s)")
     goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")
     for ax in (response, goodput):
@@ -147,8 +138,10 @@ def _(rows: list[Row]) -> str:
     pairs = where(rows, model="70B", tensor_parallel=2)
     responses = ", ".join(f"{row['e2e_s']:.3g} s on {row['gpus']}" for row in pairs)
     azure = " (Azure Public Dataset, CC BY 4.0)" if source.startswith("Azure") else ""
-    means = f"Mean response of the 70B in pairs of GPUs: {responses}."
-    return f"Requests: {source}{azure}. {means}"
+    return (
+        f"Requests: {source}{azure}. Mean response of the 70B in pairs of GPUs:"
+        f" {responses}."
+    )
 
 
 table2 = FIGURES.add(

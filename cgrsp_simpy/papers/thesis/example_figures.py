@@ -21,6 +21,7 @@ from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.law import CLOCKS, Status
 from cgrsp_simpy.papers.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.papers.thesis.experiments import Results
+from cgrsp_simpy.papers.thesis.published import JOBS_OF_TYPES
 from cgrsp_simpy.papers.thesis.table_figures import log_ticks
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
@@ -56,7 +57,7 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
     """
     chosen = {job.id: slot.index for job, slot in answer}
     common = {"time_s": view.now_s, "policy": QOS_FIRST.name}
-    rows: list[Row] = [
+    jobs: list[Row] = [
         {
             **common,
             "what": "job",
@@ -70,22 +71,21 @@ def _seen(view: View, answer: list[Any]) -> list[Row]:
         }
         for job in view.queue
     ]
-    for slot in view.slots:
-        end_s = slot.expected_end_s
-        rows.append(
-            {
-                **common,
-                "what": "slot",
-                "id": slot.index,
-                "slot": slot.index,
-                "kind": slot.gpu.name,
-                "state": view.status(slot).name.title() if end_s is None else "busy",
-                "minutes": math.nan if end_s is None else (end_s - view.now_s) / 60,
-                "first_s": view.mean_s(view.queue[0], slot),
-                "price_usd_per_h": slot.gpu.price_usd_per_h,
-            }
-        )
-    return rows
+    return jobs + [
+        {
+            **common,
+            "what": "slot",
+            "id": slot.index,
+            "slot": slot.index,
+            "kind": slot.gpu.name,
+            "state": view.status(slot).name.title() if end_s is None else "busy",
+            "minutes": math.nan if end_s is None else (end_s - view.now_s) / 60,
+            "first_s": view.mean_s(view.queue[0], slot),
+            "price_usd_per_h": slot.gpu.price_usd_per_h,
+        }
+        for slot in view.slots
+        for end_s in [slot.expected_end_s]
+    ]
 
 
 @FIGURES.add(
@@ -123,46 +123,33 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     jobs, slots = where(rows, what="job"), where(rows, what="slot")
     height, width, right = max(len(jobs), len(slots)), 5.2, 6.6
     for place, job in enumerate(jobs):
-        colour = COMPLEXITY[int(job["kind"][-1]) - 1]
         text = (
             f"J{job['id']}  {job['kind']}  {job['state']}, due in"
             f" {job['minutes']:.0f} min"
         )
-        _box(
-            ax,
-            0,
-            place,
-            width,
-            text,
-            colour,
-            edge=MISSED if job["state"] == "tight" else "white",
-        )
+        colour = COMPLEXITY[int(job["kind"][-1]) - 1]
+        edge = MISSED if job["state"] == "tight" else "white"
+        _box(ax, (0, place, width), text, colour, edge)
     for place, slot in enumerate(slots):
-        busy = slot["state"] == "busy"
-        status = _until(slot["minutes"]) if busy else _offer(slot)
-        text = f"{slot['id']}  {slot['kind']}  {status}"
-        colour = "#e8e8e8" if busy else "#d9f0d3"
-        _box(ax, right, place, width, text, colour)
+        offer, colour = _offer(slot)
+        text = f"{slot['id']}  {slot['kind']}  {offer}"
+        _box(ax, (right, place, width), text, colour, "white")
     for place, job in enumerate(jobs):
         if job["slot"] >= 0:
             ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
             ax.annotate(
                 "", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"}
             )
-    ax.text(
-        0, -0.75, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min", fontweight="bold"
-    )
-    ax.text(
-        right,
-        -0.75,
-        f"slots: stock shown, J{jobs[0]['id']}'s time, price",
-        fontweight="bold",
-    )
-    rule = "tight jobs go to the fastest idle slot, loose ones to the cheapest"
+    for x, text in (
+        (0, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min"),
+        (right, f"slots: stock shown, J{jobs[0]['id']}'s time, price"),
+    ):
+        ax.text(x, -0.75, text, fontweight="bold")
     ax.text(
         (right + width) / 2,
         height - 0.3,
-        f"{rows[0]['policy']}: {rule}",
+        f"{rows[0]['policy']}: tight jobs go to the fastest idle slot, loose ones to"
+        " the cheapest",
         ha="center",
         fontsize="small",
         style="italic",
@@ -219,26 +206,19 @@ def _as_captioned(view: View) -> bool:
     )
 
 
-def _offer(slot: Row) -> str:
-    return (
-        f"{slot['state']}, {slot['first_s']:.1f} s, {slot['price_usd_per_h']:.2f} USD/h"
-    )
-
-
-def _until(minutes: float) -> str:
+def _offer(slot: Row) -> tuple[str, str]:
+    """Return the state of a slot in words, and its colour."""
+    price, minutes = f"{slot['price_usd_per_h']:.2f} USD/h", slot["minutes"]
+    if slot["state"] != "busy":
+        return f"{slot['state']}, {slot['first_s']:.1f} s, {price}", "#d9f0d3"
     when = f"in {minutes:.1f} min" if minutes > 0 else f"{-minutes:.1f} min ago"
-    return f"busy, end expected {when}"
+    return f"busy, end expected {when}", "#e8e8e8"
 
 
 def _box(
-    ax: Axes,
-    x: float,
-    y: float,
-    width: float,
-    text: str,
-    colour: str,
-    edge: str = "white",
+    ax: Axes, place: tuple[float, float, float], text: str, colour: str, edge: str
 ) -> None:
+    x, y, width = place
     ax.add_patch(
         FancyBboxPatch(
             (x, y - 0.36),
@@ -277,11 +257,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         right.barh(row["slot"], row["deadline_s"] / 3600, height=0.35, color="0.9")
         colour = COMPLEXITY[row["complexity"] - 1]
         right.barh(row["slot"], row["finish_s"] / 3600, height=0.7, color=colour)
-        word = "tight" if row["tight"] else "loose"
         right.text(
             row["deadline_s"] / 3600 + 0.1,
             row["slot"],
-            word,
+            "tight" if row["tight"] else "loose",
             va="center",
             fontsize="small",
         )
@@ -303,9 +282,8 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
             color=colour,
             edgecolor="white",
         )
-        middle = row["start_s"] + row["service_s"] / 2
         ax.text(
-            middle,
+            row["start_s"] + row["service_s"] / 2,
             row["slot"],
             f"J{row['job']}",
             ha="center",
@@ -319,10 +297,9 @@ def _gantt(ax: Axes, rows: Sequence[Row], slots: int) -> None:
 
 
 def _complexities(rows: Sequence[Row]) -> Handles:
-    there = sorted({row["complexity"] for row in rows})
     return [
         Patch(color=COMPLEXITY[level - 1], label=f"complexity {level}")
-        for level in there
+        for level in sorted({row["complexity"] for row in rows})
     ]
 
 
@@ -333,10 +310,11 @@ def _complexities(rows: Sequence[Row]) -> Handles:
 )
 def seven_jobs(_results: Results | None) -> list[Row]:
     """Simulate the worked example of Section 4.5.9 under both policies."""
-    runs = {
-        name: simulate(SEVEN_JOBS, make_policy(name)) for name in ("fifo", "spt-rescue")
-    }
-    return [{"policy": name, **row} for name, run in runs.items() for row in run.rows()]
+    return [
+        {"policy": name, **row}
+        for name in ("fifo", "spt-rescue")
+        for row in simulate(SEVEN_JOBS, make_policy(name)).rows()
+    ]
 
 
 @seven_jobs.draws
@@ -365,10 +343,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 # ---- generated data, and single days ----
 
-SEEDS = 10  # default of the two figures below
-SNAPSHOTS, WINDOWS_H = 77, ((1, 2), (18, 19))  # Section 5.1.1, Figure 5.3
-# jobs, Section 5.1.1
-COUNTS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
+SEEDS = 10  # default of the last two figures
 # Table 4.1
 AVERAGES_S = {"RTX 3090": 78.1, "RTX A5000": 74.0, "RTX A4000": 97.9, "RTX A4500": 86.0}
 RANGE_S = (30.0, 352.0)  # Section 5.1.1
@@ -398,7 +373,7 @@ def generated_jobs(_results: Results | None) -> list[Row]:
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
     found = []
     for gpu in THESIS_GPUS:
-        number, average = COUNTS[gpu.name], AVERAGES_S[gpu.name]
+        number, average = JOBS_OF_TYPES[gpu.name], AVERAGES_S[gpu.name]
         low, middle, high = gpu.mean_execution_s
         below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
         # number of jobs of complexity 3 that gives the mean
@@ -432,26 +407,31 @@ def generated_jobs(_results: Results | None) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> None:
     left, right = canvas.subplots(1, 2)
     hours = np.bincount([row["hour"] for row in rows], minlength=24)
-    red, peak = "#b03a2e", "peak from 6 to 9,\nas in the text"
+    red = "#b03a2e"
     colours = [red if hour in MORNING else "0.65" for hour in range(24)]
     left.bar(np.arange(24) + 0.5, hours, 0.9, color=colours)
     left.set(
         xlabel="hour of day (UTC)", ylabel="jobs", xlim=(0, 24), xticks=range(0, 25, 6)
     )
-    left.text(9.3, hours.max(), peak, color=red, fontsize="small", va="top")
+    left.text(
+        *(9.3, hours.max(), "peak from 6 to 9,\nas in the text"),
+        color=red,
+        fontsize="small",
+        va="top",
+    )
     gpus = list(dict.fromkeys(row["gpu"] for row in rows))
     boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
     names = [
         f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)
     ]
-    small = {"markersize": 1.5, "markeredgewidth": 0.3}
-    filled, black = {"facecolor": COMPLEXITY[0]}, {"color": "black"}
-    looks_of: dict[str, Any] = {
-        "boxprops": filled,
-        "medianprops": black,
-        "flierprops": small,
-    }
-    right.boxplot(boxes, patch_artist=True, widths=0.6, **looks_of)
+    right.boxplot(
+        boxes,
+        patch_artist=True,
+        widths=0.6,
+        boxprops={"facecolor": COMPLEXITY[0]},
+        medianprops={"color": "black"},
+        flierprops={"markersize": 1.5, "markeredgewidth": 0.3},
+    )
     right.set_xticks(range(1, len(gpus) + 1), names, fontsize="small")
     right.set_ylabel("execution time (s)")
     log_ticks(right, (30, 60, 120, 240))
@@ -477,7 +457,8 @@ def multiplier(_results: Results | None) -> list[Row]:
         for name, clock in CLOCKS.items()
         for (begin, value), (end, _) in pairwise([*clock.bands, (24.0, 0.0)])
     ]
-    spans += [("snapshots", begin, end, SNAPSHOTS, 0) for begin, end in WINDOWS_H]
+    # the 77 snapshots: Section 5.1.1, Figure 5.3
+    spans += [("snapshots", hour, hour + 1, 77, 0) for hour in (1, 18)]
     hours = np.bincount(
         [row["hour"] for row in generated_jobs.rows(None)], minlength=24
     ).tolist()
@@ -499,9 +480,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             width=row["to_h"] - row["from_h"],
             align="edge",
         )
-        middle = (row["from_h"] + row["to_h"]) / 2
         above.text(
-            middle,
+            (row["from_h"] + row["to_h"]) / 2,
             0.27,
             f"{name}\n× {row['value']:g}",
             ha="center",
@@ -551,10 +531,9 @@ def stock_over_the_day(
     rows = []
     for name in days:
         seeds, scenario = results.replications or SEEDS, results.market(day(name))
-        runs = [
-            simulate(scenario, make_policy("fifo"), seed).jobs for seed in range(seeds)
-        ]
-        jobs = np.concatenate(runs)
+        jobs = np.concatenate(
+            [simulate(scenario, "fifo", seed).jobs for seed in range(seeds)]
+        )
         hours = (jobs["dispatch_s"] // 3600).astype(int)
         for hour in range(int(hours.max()) + 1):
             met = jobs["status"][hours == hour]
@@ -643,9 +622,10 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     names = list(dict.fromkeys(row["policy"] for row in rows))
     for policy, look in zip(names, looks(names)):
         chosen = where(rows, policy=policy)
-        hours = np.array(numbers(chosen, "time_h"))
-        waiting = np.array(numbers(chosen, "waiting"))
-        half = np.array(numbers(chosen, "half_width_95"))
+        hours, waiting, half = (
+            np.array(numbers(chosen, column))
+            for column in ("time_h", "waiting", "half_width_95")
+        )
         ax.fill_between(
             hours,
             waiting - half,
@@ -666,5 +646,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         ax.axvspan(4, 10, color="#fff3cd", zorder=0)
         place = ax.get_xaxis_transform()
         ax.text(4.1, 0.97, "scarce stock", fontsize="small", transform=place, va="top")
-    seeds = f"mean of {rows[0]['seeds']} seeds, 95 % interval"
-    ax.set(xlabel=f"time (h);{arrive} {seeds}", ylabel="waiting jobs")
+    ax.set(
+        xlabel=f"time (h);{arrive} mean of {rows[0]['seeds']} seeds, 95 % interval",
+        ylabel="waiting jobs",
+    )

@@ -103,32 +103,19 @@ ARCHITECTURE = Figures("figure_")
 )
 def architecture(_results: Results | None) -> list[Row]:
     """Return the components of Section 4.1 with code, messages and fleet types."""
-    rows: list[Row] = [
-        {
-            "what": "part",
-            "name": part,
-            "to": "",
-            "names": " ".join(
-                each if isinstance(each, str) else each.__name__ for each in by
-            ),
-            "text": does,
-        }
+    rows = [
+        (
+            "part",
+            part,
+            "",
+            " ".join(getattr(each, "__name__", each) for each in by),
+            does,
+        )
         for part, (by, does) in PARTS.items()
     ]
-    rows += [
-        {"what": "message", "name": one, "to": other, "names": "", "text": said}
-        for one, other, said in MESSAGES
-    ]
-    return rows + [
-        {
-            "what": "type",
-            "name": gpu.name,
-            "to": "Fleet Manager",
-            "names": "GpuType",
-            "text": "",
-        }
-        for gpu in THESIS_GPUS
-    ]
+    rows += [("message", one, other, "", text) for one, other, text in MESSAGES]
+    rows += [("type", gpu.name, "Fleet Manager", "GpuType", "") for gpu in THESIS_GPUS]
+    return [dict(zip(("what", "name", "to", "names", "text"), row)) for row in rows]
 
 
 @architecture.draws
@@ -198,18 +185,15 @@ def _part(
             linewidth=0.8,
         )
     )
-    lines: tuple[tuple[str, float, dict[str, str]], ...] = (
+    names = row["names"].replace(" ", ", ")
+    lines: tuple[tuple[str, float, dict[str, Any]], ...] = (
         (row["name"], 0.8, {"fontweight": "bold", "fontsize": "medium"}),
-        (
-            row["names"].replace(" ", ", "),
-            0.48,
-            {"fontsize": "small", "family": "monospace"},
-        ),
+        (names, 0.48, {"fontsize": "small", "family": "monospace"}),
         (row["text"], 0.18, {"fontsize": "x-small"}),
     )
     for text, share, font in lines:
         at = (left + width / 2, low + share * height)
-        ax.text(*at, text, ha="center", va="center", **font)  # type: ignore[arg-type]
+        ax.text(*at, text, ha="center", va="center", **font)
 
 
 _EVERY = ARCHITECTURE | example_figures.FIGURES | table_figures.FIGURES
@@ -350,12 +334,8 @@ def figure(
     invalid or has no effect.
     """
     given = _given(seeds=seeds, policies=policies, scenario=scenario)
-    look: dict[str, Any] = {
-        "style": style,
-        "width": width,
-        "csv": csv,
-        "executor": executor,
-    }
     if csv is None:
         given["drawn"] = (id,)
-    return GALLERY.figure(id, **look, **given)
+    return GALLERY.figure(
+        id, style=style, width=width, csv=csv, executor=executor, **given
+    )

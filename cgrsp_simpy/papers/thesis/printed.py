@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from inspect import signature
 from itertools import product
 from pathlib import Path
@@ -25,13 +25,16 @@ from cgrsp_simpy.decide.month import THESIS_MIX, month
 from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.law import CLOCKS, Market
 from cgrsp_simpy.market.stock import DAY_S
-from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.ledger import (
     DIFFERENT,
     REPRODUCED,
     UNDECIDED,
     UNTESTABLE,
     Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
     verdict_of,
 )
 from cgrsp_simpy.papers.thesis.experiments import (
@@ -48,7 +51,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     average,
     reproduce,
 )
-from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
+from cgrsp_simpy.papers.thesis.published import INPUTS, JOBS_OF_TYPES, PRINTED
 from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
 from cgrsp_simpy.papers.thesis.verdict import (
     CANNOT,
@@ -198,7 +201,6 @@ def _halved(
         verdict = REPRODUCED if found.share_pct >= AGREEING_PCT else DIFFERENT
         medians = ", ".join(f"{key} {value:.2f}" for key, value in misfits.items())
         yield Entry(
-            "thesis",
             where,
             f"{name}: fitted on {fitted} tables, judged on {other} ones",
             UNDECIDED if found.undecided else verdict,
@@ -249,7 +251,6 @@ def _mixes(results: Results) -> Iterator[Entry]:
         mix = ", ".join(f"{kind} {x:g}" for kind, x in zip(kinds, shares[best]))
         confirmed = 100 * agree.mean() >= AGREEING_PCT
         yield Entry(
-            "thesis",
             "Table 5.13",
             f"mix of days: fitted on {fitted} rows, judged on {other} ones",
             REPRODUCED if confirmed else DIFFERENT,
@@ -275,7 +276,6 @@ def _normal_days(executor: Executor | int | None) -> Entry:
     found = mean(agree.tolist())
     numbers = ", ".join(f"{number:.0f}" for number in agree)
     return Entry(
-        "thesis",
         "Table 5.5",
         f"normal day: cells that agree of {len(cells)}, over sets of {days} days",
         verdict_of(0.95 * len(cells), found),
@@ -290,12 +290,6 @@ def _normal_days(executor: Executor | int | None) -> Entry:
 
 OF_CLAIMS = ("5.14", "6.1")  # tables of sentences, with which all others are judged
 IDS = (*INPUTS, *TABLES, *OF_CLAIMS)  # of all tables, and of numbers of the text
-JOBS = {"RTX 3090": 1119, "RTX A5000": 4916, "RTX A4000": 257, "RTX A4500": 335}
-claimed, compared = (
-    partial(judge, "thesis") for judge in (ledger.claimed, ledger.compared)
-)
-settings = partial(ledger.settings, "thesis")
-untestable = partial(ledger.untestable, "thesis")
 
 
 def entries(
@@ -319,7 +313,7 @@ def entries(
     if [*ids] == [*IDS]:
         yield from readings(results, executor)
         for where, reason in CANNOT:
-            yield Entry("thesis", where, "", UNTESTABLE, reason=reason)
+            yield Entry(where, "", UNTESTABLE, reason=reason)
         yield from of_text()
 
 
@@ -420,7 +414,7 @@ def _computed() -> list[Entry]:
                 f"{load:.3g}",
                 "lambda times the mean execution time over C_max, as in Algorithm 4",
                 "1",
-                ledger.DIFFERENT,
+                DIFFERENT,
             )
             for text, load, slots, (low, high) in loads
         ),
@@ -436,8 +430,8 @@ def _computed() -> list[Entry]:
             "Section 5.1.1",
             "jobs of all GPU types",
             "6,627",
-            sum(JOBS.values()),
-            ", ".join(f"{name} {jobs:,}" for name, jobs in JOBS.items()),
+            sum(JOBS_OF_TYPES.values()),
+            ", ".join(f"{name} {jobs:,}" for name, jobs in JOBS_OF_TYPES.items()),
             0,
         ),
         compared(

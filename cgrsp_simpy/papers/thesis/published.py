@@ -30,6 +30,13 @@ def _printed(id: str, caption: str, n: int, text: str) -> Printed:
     )
 
 
+# jobs per GPU type: Section 5.1.1
+JOBS_OF_TYPES = {
+    "RTX 3090": 1119,
+    "RTX A5000": 4916,
+    "RTX A4000": 257,
+    "RTX A4500": 335,
+}
 # Mean execution times at complexity 2 are printed in Section 3.7, baseline
 # probabilities of High stock in Section 5.1.1.
 INPUTS = {

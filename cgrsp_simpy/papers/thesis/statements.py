@@ -1014,7 +1014,7 @@ def judge(claim: Claim, results: Results) -> Entry:
     reason = "; ".join(
         text for text, judged in zip(reasons, verdicts) if judged == verdict
     )
-    return Entry("thesis", claim.where, claim.sentence, verdict, reason=reason)
+    return Entry(claim.where, claim.sentence, verdict, reason=reason)
 
 
 def _of_part(part: Part, results: Results) -> tuple[str, str]:
@@ -1102,7 +1102,6 @@ def _of_records() -> Iterator[Entry]:
         for runs in (hectic, late)
     )
     yield Entry(
-        "thesis",
         "Section 5.1.1",
         "Stock is rarely Low",
         REPRODUCED if low_pct < RARE_PCT else DIFFERENT,
@@ -1113,7 +1112,6 @@ def _of_records() -> Iterator[Entry]:
     )
     load = day("surge").known().offered_load
     yield Entry(
-        "thesis",
         "Section 5.5.1",
         "The surge day stays below saturation",
         REPRODUCED if queued_pct < OFTEN_PCT else DIFFERENT,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -42,7 +41,6 @@ from cgrsp_simpy.rental.record import METRICS
 MISS, LATE = "miss, %", "tardiness, min"
 LABELS = {"wait, min": "mean wait (min)", "miss, %": "missed deadlines (%)"}
 KINDS = ("quiet", "normal", "surge", "hectic")  # kinds of days, in drawing order
-FEWER = ("fewer", "more")
 COLOURS = {REPRODUCED: "#7d9bb8", UNDECIDED: "#c4c4c4", DIFFERENT: MISSED}
 
 
@@ -211,16 +209,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 
 def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
-    names = list(dict.fromkeys(row[by] for row in rows))
-    series, published = {}, {}
-    for name in names:
-        chosen = where(rows, **{by: name})
-        label = _ours(name)
-        series[label] = (
-            numbers(chosen, "reproduced"),
-            numbers(chosen, "half_width_95"),
-        )
-        published[label] = numbers(chosen, "published")
+    lines = grouped(rows, lambda row: _ours(row[by]))
+    series = {
+        name: (numbers(line, "reproduced"), numbers(line, "half_width_95"))
+        for name, line in lines.items()
+    }
+    published = {name: numbers(line, "published") for name, line in lines.items()}
     marks.lines(ax, list(x.values()), series, published)
 
 
@@ -276,23 +270,21 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 def kinds_of_days(results: Results) -> list[Row]:
     """Return mean waits per kind of day and policy, intervals over replications."""
-    found = []
-    for kind in KINDS:
-        for policy in dict.fromkeys(row["policy"] for row in results.days):
-            own_days = where(results.days, kind=kind, policy=policy)
-            months = grouped(own_days, lambda row: row["replication"]).values()
-            wait = mean([float(np.mean(numbers(days, "wait_min"))) for days in months])
-            found.append(
-                {
-                    "kind": kind,
-                    "policy": policy,
-                    "column": "wait, min",
-                    "reproduced": wait.mean,
-                    "half_width_95": wait.half_width,
-                    "n": wait.n,
-                }
-            )
-    return found
+    months = max(row["replication"] for row in results.days) + 1
+    return [
+        {
+            "kind": kind,
+            "policy": policy,
+            "column": "wait, min",
+            "reproduced": wait.mean,
+            "half_width_95": wait.half_width,
+            "n": wait.n,
+        }
+        for kind in KINDS
+        for policy in dict.fromkeys(row["policy"] for row in results.days)
+        for source in [Source(f"{MONTH} {kind}", policy, "wait_min")]
+        for wait in [mean(results.values(source, months))]
+    ]
 
 
 @FIGURES.add(
@@ -355,7 +347,9 @@ def _(rows: Sequence[Row]) -> str:
     ours, theirs = (
         ", ".join(_front(rows, column)) for column in ("reproduced", "published")
     )
-    misses = _beside(rows, MISS, "misses", FEWER, "deadlines than CADR", "%", "points")
+    misses = _beside(
+        rows, MISS, "misses", ("fewer", "more"), "deadlines than CADR", "%", "points"
+    )
     late = _beside(rows, LATE, "is", ("less", "more"), "late than CADR", "min", "min")
     return (
         f"{compared(rows)} Our Pareto front consists of {ours}, that of the published"

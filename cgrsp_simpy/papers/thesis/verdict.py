@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -46,53 +47,33 @@ from cgrsp_simpy.studies.replicate import simulate
 
 # ---- Notes on cells that differ, and on what cannot be reproduced ----
 
-_COST = (
-    "known: the printed mean of these 30 seeds lies about two standard errors below the"
-    " long-run mean"
-)
-_CADR = (
-    "known: on the normal day CADR's printed figure lies two to two and a half standard"
-    " errors from the long-run mean"
-)
-_RH = (
-    "known: neither a reservation of 0 nor of 1 slots explains RH's printed miss,"
-    " tardiness and cost of the month together"
-)
-_FIGURE = (
-    "known: in Table 5.2, the same day with as many slots, waits are 129 to 159 min"
-)
-
-# (table, row, column, part) -> note.
+# note -> (table, row, column, part) of the cells that differ for this reason
 KNOWN = {
-    ("5.2", "SPT", "cost, USD", ""): _COST,
-    ("5.2", "Balanced", "cost, USD", ""): _COST,
-    ("5.5", "normal", "CADR", "wait, min"): _CADR,
-    ("5.5", "normal", "CADR", "miss, %"): _CADR,
-    (
-        "5.6",
-        "50 %",
-        "SPT+Rescue",
-        "",
-    ): "known: the long-run mean is 21.8; its neighbours at 30 % and 70 % agree",
-    **{
-        ("5.13", "RH", column, ""): _RH
+    "known: the printed mean of these 30 seeds lies about two standard errors below the"
+    " long-run mean": [
+        ("5.2", "SPT", "cost, USD", ""),
+        ("5.2", "Balanced", "cost, USD", ""),
+    ],
+    "known: on the normal day CADR's printed figure lies two to two and a half standard"
+    " errors from the long-run mean": [
+        ("5.5", "normal", "CADR", "wait, min"),
+        ("5.5", "normal", "CADR", "miss, %"),
+    ],
+    "known: the long-run mean is 21.8; its neighbours at 30 % and 70 % agree": [
+        ("5.6", "50 %", "SPT+Rescue", "")
+    ],
+    "known: neither a reservation of 0 nor of 1 slots explains RH's printed miss,"
+    " tardiness and cost of the month together": [
+        ("5.13", "RH", column, "")
         for column in ("wait, min", "miss, %", "tardiness, min", "cost, USD")
-    },
-    **{
-        ("Figure 5.7", "hectic", f"{which} wait, min", ""): _FIGURE
-        for which in ("least", "greatest")
-    },
+    ],
+    "known: in Table 5.2, the same day with as many slots, waits are 129 to 159 min": [
+        ("Figure 5.7", "hectic", "least wait, min", ""),
+        ("Figure 5.7", "hectic", "greatest wait, min", ""),
+    ],
 }
-
-CHANCE = "not among the cells known to differ; one in twenty does so by chance"
-"""Note on a cell that differs without a known reason."""
+# columns that are divided by a standard deviation
 STANDARDISED = ("t", "d", "d of wait", "d of miss")
-"""Columns that are divided by a standard deviation."""
-STANDARDISED_NOTE = (
-    "divided by standard deviations of which FIFO's printed ones are small: 9.1 min of"
-    " wait by its interval, against 11.4 in the long run"
-)
-"""Note on such a cell that differs."""
 
 CANNOT = (
     (
@@ -174,15 +155,14 @@ class Judged:
         """Return the entry of the ledger."""
         place = f"Table {self.table}" if self.table[0].isdigit() else self.table
         column = f"{self.column}: {self.part}" if self.part else self.column
-        half, z = f"{self.half_width:.{decimals(self.ours)}f}", f"{self.z:+.1f}"
+        half = f"{self.half_width:.{decimals(self.ours)}f}"
         n = PRINTED[self.table].n if self.table in PRINTED else 0
         reasons = (
-            "" if math.isnan(self.z) else f"z {z.replace('-0.0', '+0.0')}",
+            "" if math.isnan(self.z) else f"z {self.z:+z.1f}",
             f"{n} seeds printed" * (n > 0),
             self.note,
         )
         return Entry(
-            "thesis",
             place,
             f"{self.row}, {column}",
             self.verdict,
@@ -246,12 +226,9 @@ def deviation(statistic: Statistic, values: Sequence[np.ndarray], n: int) -> flo
         drawn = stream(0, "bootstrap").integers(seeds, size=(RESAMPLES, n))
         resampled = statistic(*(figure[drawn] for figure in values))
         resampled = resampled[np.isfinite(resampled)]
-        few = len(resampled) < 2 or seeds < 2
-        return (
-            math.nan
-            if few
-            else float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
-        )
+        if len(resampled) < 2 or seeds < 2:
+            return math.nan
+        return float(resampled.std(ddof=1)) * math.sqrt(seeds / (seeds - 1))
     if seeds < 3:
         return math.inf
     return float(_pseudo_values(statistic, values).std(ddof=1)) / math.sqrt(n)
@@ -332,11 +309,15 @@ def rounding(printed: str) -> float:
 
 
 def _note(table: str, cell: Cell) -> str:
-    if cell.column in STANDARDISED and any(
-        source.policy == "fifo" for source in cell.measure.sources
-    ):
-        return STANDARDISED_NOTE
-    return KNOWN.get((table, cell.row, cell.column, cell.part), CHANCE)
+    by_fifo = any(source.policy == "fifo" for source in cell.measure.sources)
+    if by_fifo and cell.column in STANDARDISED:
+        return (
+            "divided by standard deviations of which FIFO's printed ones are small: 9.1"
+            " min of wait by its interval, against 11.4 in the long run"
+        )
+    place = (table, cell.row, cell.column, cell.part)
+    chance = "not among the cells known to differ; one in twenty does so by chance"
+    return next((note for note, cells in KNOWN.items() if place in cells), chance)
 
 
 # ---- Table 5.1: one seed ----
@@ -376,26 +357,16 @@ def _event_utilisation(table: str) -> Iterator[Judged]:
             for seed in (SINGLE_SEED, *range(4))
         ]
         values = [event_utilisation_pct(run) for run in runs]
+        printed, centre = cells[place], float(np.mean(values))
         error = float(np.std(values, ddof=1)) * math.sqrt(1 + 1 / len(values))
-        z = z_score(
-            float(cells[place]), float(np.mean(values)), error, rounding(cells[place])
-        )
+        z = z_score(float(printed), centre, error, rounding(printed))
         over_time = runs[0].summary()["utilisation_pct"]
-        note = (
-            "utilisation: as printed, a mean over events; in brackets our average over"
-            " time"
-        )
-        verdict = REPRODUCED if abs(z) <= z_limit(len(values)) else DIFFERENT
         yield Judged(
-            table,
-            row,
-            column,
-            "",
-            cells[place],
-            f"{values[0]:.2f} ({over_time:.1f})",
+            *(table, row, column, "", printed, f"{values[0]:.2f} ({over_time:.1f})"),
             n=1,
-            verdict=verdict,
-            note=note,
+            verdict=REPRODUCED if abs(z) <= z_limit(len(values)) else DIFFERENT,
+            note="utilisation: as printed, a mean over events; in brackets our average"
+            " over time",
         )
 
 
@@ -483,14 +454,11 @@ def inputs(id: str) -> Iterator[Judged]:
         values[name] = (jobs, rate_per_s, len(day(name).slots), *windows)
     for row, cells in INPUTS[id].rows.items():
         for column, printed, ours in zip(INPUTS[id].columns, cells, values[row]):
-            text = f"{ours:.{decimals(printed)}f}" if printed else f"{ours:.1f}"
-            verdict = REPRODUCED if printed == text else DIFFERENT
-            note = (
-                ""
-                if printed
-                else "inferred: not printed, and no table is sensitive to it"
-            )
-            verdict = verdict if printed else UNTESTABLE
+            text = f"{ours:.{decimals(printed or '0.0')}f}"
+            verdict, note = REPRODUCED if printed == text else DIFFERENT, ""
+            if not printed:
+                verdict = UNTESTABLE
+                note = "inferred: not printed, and no table is sensitive to it"
             yield Judged(id, row, column, "", printed, text, verdict=verdict, note=note)
 
 
@@ -524,11 +492,8 @@ def tally(figures: Iterable[Judged]) -> Tally:
     cells = [figure for figure in figures if figure.counted]
     z = np.array([cell.z for cell in cells if not math.isnan(cell.z)])
     rms = math.sqrt(float(np.mean(z**2))) if len(z) else math.nan
-    agreeing, undecided = (
-        sum(cell.verdict == verdict for cell in cells)
-        for verdict in (REPRODUCED, UNDECIDED)
-    )
-    return Tally(len(cells), agreeing, rms, undecided)
+    verdicts = Counter(cell.verdict for cell in cells)
+    return Tally(len(cells), verdicts[REPRODUCED], rms, verdicts[UNDECIDED])
 
 
 def composite_error() -> float:

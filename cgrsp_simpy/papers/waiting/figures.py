@@ -85,13 +85,8 @@ FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
 
 def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
     """Declare a figure with the number that it has in the paper."""
-    own = {
-        "size": SIZE,
-        "stem": f"waiting_figure_{number}",
-        "head": f"Figure {number}",
-        **more,
-    }
-    return FIGURES.add(str(number), title, note=note, **own)
+    more = {"stem": f"waiting_figure_{number}", "head": f"Figure {number}", **more}
+    return FIGURES.add(str(number), title, **{"size": SIZE, "note": note, **more})
 
 
 def by_wait_errors(kind: str, policy: WaitingPolicy, every: int = 1) -> list[Line]:
@@ -197,12 +192,13 @@ def over_servers(
     order: str = "fcfs",
 ) -> list[Point]:
     """Return one point per number of servers with a steady state."""
-    own = [
-        (name, number, Scenario(jobs, policy, number, order, errors=errors))
+    return [
+        (name, number, scenario)
         for name, policy, errors in lines
         for number in servers
+        for scenario in [Scenario(jobs, policy, number, order, errors=errors)]
+        if not scenario.unsteady
     ]
-    return [each for each in own if not each[2].unsteady]
 
 
 def _options(runs: Runs) -> str:
@@ -232,10 +228,6 @@ def declare(
     values printed in the text.
     """
     metrics = [panel.metric for panel in panels]
-    bars = (
-        f"bars: 95 % intervals of the difference from {reference} on the same"
-        f" jobs{note}"
-    )
 
     def rows(runs: Runs) -> list[Row]:
         found = [row for line in lines for row in formula(line, servers, metrics)]
@@ -247,9 +239,21 @@ def declare(
         known = printed if runs.trace is None or not reference else ()
         return found + [{"from": "printed", **row} for row in known]
 
-    texts = {"note": lambda runs: f"{runs.description}\n{bars}", "options": _options}
-    own = texts if reference else {"note": note}
-    numbered(number, title, rows=rows, draw=curves(x, *panels), seen=seen, **own)
+    def long_note(runs: Runs) -> str:
+        return (
+            f"{runs.description}\nbars: 95 % intervals of the difference from"
+            f" {reference} on the same jobs{note}"
+        )
+
+    numbered(
+        number,
+        title,
+        long_note if reference else note,
+        rows=rows,
+        draw=curves(x, *panels),
+        seen=seen,
+        options=_options if reference else "",
+    )
 
 
 # ---- Table 1 ----
@@ -664,11 +668,15 @@ def approximations(runs: Runs) -> list[Row]:
             wait_s = by_formula["wait_s"]
             simulated_s = row["wait_s"] or math.nan  # perhaps no job waited
             ratio, spread = wait_s / simulated_s, row[half("wait_s")] / simulated_s
-            errors = {
-                "error_pct": 100 * (ratio - 1),
-                half("error_pct"): 100 * ratio * spread,
-            }
-            found.append({**row, "line": name, "formula_wait_s": wait_s, **errors})
+            found.append(
+                {
+                    **row,
+                    "line": name,
+                    "formula_wait_s": wait_s,
+                    "error_pct": 100 * (ratio - 1),
+                    half("error_pct"): 100 * ratio * spread,
+                }
+            )
     return found
 
 

@@ -15,8 +15,16 @@ import numpy as np
 
 from cgrsp_simpy.analysis.queueing import Servers
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.papers import ledger
-from cgrsp_simpy.papers.ledger import Entry
+from cgrsp_simpy.papers.ledger import (
+    CONTRADICTED,
+    DIFFERENT,
+    UNTESTABLE,
+    Entry,
+    claimed,
+    compared,
+    settings,
+    untestable,
+)
 from cgrsp_simpy.papers.waiting.figures import (
     FIGURE_18_H,
     FIGURE_18_MIN,
@@ -43,18 +51,12 @@ AROUND = np.arange(80, 121)  # machines, around the 100 that are always busy
 RATE_PER_S, SERVICE_S, ON_DEMAND_USD = 0.2, 500.0, 0.096
 LARGE_USD_PER_H, LARGE_3_YEARS_USD = 3.072, 16_046  # m5.16xlarge, Section 6.1
 CLUSTER_PRICE, COMPOUND_PRICE, CLUSTER_USD = 0.6, 0.571, 2_421_965  # Section 6.2
-CORES, CORES_PER_MACHINE = 14_376, 64  # Section 6.1
-JOBS_PER_S, MEAN_RUN_S, YEAR_H = 0.4527, 6225, 8760
-CLUSTER, CLUSTER_WAIT_H, COMPOUND_WAIT_H = 225, 13.3, 1.74
-
-
+CORES = 14_376  # Section 6.1
+JOBS_PER_S, MEAN_RUN_S, YEAR_H, CLUSTER_WAIT_H = 0.4527, 6225, 8760, 13.3
 POLICIES = ("njw", "ajw", "ajw-t", "sww", "ljw", "compound")
 DRAWS = "cgrsp papers figures waiting"
 BY_FORMULA, AMONG_PRINTED = "by the formulas", "from the printed numbers"
-claimed, compared = (
-    partial(judge, "waiting") for judge in (ledger.claimed, ledger.compared)
-)
-by_formula = partial(compared, reason=BY_FORMULA, otherwise=ledger.DIFFERENT)
+by_formula = partial(compared, reason=BY_FORMULA, otherwise=DIFFERENT)
 
 
 def entries(*_: object) -> list[Entry]:
@@ -285,18 +287,14 @@ def _of_the_log() -> list[Entry]:
                 ("the cluster", "5", COMPOUND_PRICE / CLUSTER_PRICE),
             )
         ),
-        ("6.2", "shorter wait, times", "7", CLUSTER_WAIT_H / COMPOUND_WAIT_H, 0.5),
+        ("6.2", "shorter wait, times", "7", CLUSTER_WAIT_H / 1.74, 0.5),
         (
             *("6.1", "cluster, USD per year", "2,421,965"),
-            *(LARGE_USD_PER_H * 0.4 * CLUSTER * YEAR_H, 1),
+            *(LARGE_USD_PER_H * 0.4 * 225 * YEAR_H, 1),
         ),
         (
-            *(
-                "6.1",
-                f"cluster of {CORES:,} cores in machines of {CORES_PER_MACHINE}",
-                "225",
-            ),
-            *(CORES / CORES_PER_MACHINE, 0.5),
+            *("6.1", f"cluster of {CORES:,} cores in machines of 64", "225"),
+            *(CORES / 64, 0.5),
         ),
         ("5", "cluster, thousands of cores", "14.3", CORES / 1000, 0.05),
         ("5", "jobs in the year, millions", "14", JOBS_PER_S * YEAR_H * 0.0036, 0.5),
@@ -365,10 +363,9 @@ def _of_the_log() -> list[Entry]:
             "mu_long > mu > mu_short",
         ),
         Entry(
-            "waiting",
             "Section 5",
             "as predictions, time limits under-predict nearly 100 % of the jobs",
-            ledger.CONTRADICTED,
+            CONTRADICTED,
             reason="the limits are many orders of magnitude greater than the running"
             " times (the same paragraph), so that they over-predict",
         ),
@@ -378,8 +375,7 @@ def _of_the_log() -> list[Entry]:
 def _settings() -> list[Entry]:
     """Compare the paper's settings of the figures with the package's."""
     cutoff_min = SHORT_S / 60
-    return ledger.settings(
-        "waiting",
+    return settings(
         f"{DRAWS} takes the same",
         ("Section 4.4", "b and t, s", "900, 180", [BASELINE_WAIT_S, BASELINE_SHORT_S]),
         (
@@ -411,8 +407,7 @@ def _untestable() -> list[Entry]:
         "no numbers except the text's",
     )
     return [
-        *ledger.untestable(
-            "waiting",
+        *untestable(
             log,
             ("Section 6.1", "cluster, mean wait, h", "13.3"),
             ("Section 6.2", "cluster, price at 225 machines", "0.6"),
@@ -446,15 +441,14 @@ def _untestable() -> list[Entry]:
         ),
         *(
             Entry(
-                "waiting",
                 f"Figure {number}",
                 "curves",
-                ledger.UNTESTABLE,
+                UNTESTABLE,
                 reason=(log if number > 14 else text) + f"; ours: {DRAWS} {number}",
             )
             for number in range(2, 23)
         ),
-        *ledger.untestable("waiting", text, ("Figure 1", "curves", "")),
+        *untestable(text, ("Figure 1", "curves", "")),
     ]
 
 

@@ -128,9 +128,9 @@ class Runs:
         """
         scenarios = [each for *_, each in points]
         if reference:
-            plain: dict[str, Any] = {"errors": NO_ERRORS, "work_conserving": False}
             scenarios += [
-                replace(each, policy=reference, **plain) for each in scenarios
+                replace(each, policy=reference, errors=NO_ERRORS, work_conserving=False)
+                for each in scenarios
             ]
         trials = self.of(scenarios)
         rows = [
@@ -216,12 +216,8 @@ class Workload:
 
     def scenario(self, policy: WaitingPolicy, machines: int, **more: Any) -> Scenario:
         """Return a scenario with this policy and number of machines."""
-        own = {
-            "source": self.source,
-            "policy": policy,
-            "machines": (MACHINE,) * machines,
-        }
-        return Scenario(**own | more)
+        settings = {"source": self.source, "machines": (MACHINE,) * machines, **more}
+        return Scenario(policy=policy, **settings)
 
     def points(self, line: str, policy: WaitingPolicy, **more: Any) -> list[Point]:
         """Return one point per number of machines, from the load if waits are
@@ -295,9 +291,8 @@ def curves(x: str, *panels: Panel) -> Draw:
                 name: _curve(ax, where(rows, line=name), x, panel, by_name[name])
                 for name in by_name
             }
-            # nothing mispredicted
-            right = where(rows, line="over-predictions", error_pct=0)
-            for level in (*panel.lines, *(row[panel.metric] for row in right)):
+            exact = where(rows, line="over-predictions", error_pct=0)
+            for level in (*panel.lines, *(row[panel.metric] for row in exact)):
                 ax.axhline(level, **FAINT)
             ax.set(xlabel=LABELS[x], ylabel=panel.label, ylim=(panel.low, panel.high))
             values = [
@@ -391,8 +386,8 @@ def gain(before: float, after: float) -> str:
 
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
     """List the lines at an x by increasing value, except njw."""
-    own = where(rows, **{"from": "simulation"}, **x)
-    found = sorted((float(row[metric]), row["line"]) for row in own)
+    simulated = where(rows, **{"from": "simulation"}, **x)
+    found = sorted((float(row[metric]), row["line"]) for row in simulated)
     return ", ".join(
         f"{three_digits(value)} ({line})" for value, line in found if line != "njw"
     )

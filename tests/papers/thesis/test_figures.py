@@ -24,7 +24,7 @@ from cgrsp_simpy.papers.thesis.figures import (
     draw_figures,
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
-from cgrsp_simpy.papers.thesis.published import PRINTED
+from cgrsp_simpy.papers.thesis.published import JOBS_OF_TYPES, PRINTED
 from cgrsp_simpy.papers.thesis.table_figures import (
     compared,
 )
@@ -107,7 +107,7 @@ def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id)
 def test_generated_jobs_follow_the_printed_statistics():
     rows = days.generated_jobs.rows(None)
     assert len(rows) == 6627
-    for gpu, number in days.COUNTS.items():
+    for gpu, number in JOBS_OF_TYPES.items():
         seconds = [row["execution_s"] for row in rows if row["gpu"] == gpu]
         assert len(seconds) == number
         assert sum(seconds) / number == pytest.approx(days.AVERAGES_S[gpu], abs=0.05)
@@ -117,8 +117,9 @@ def test_generated_jobs_follow_the_printed_statistics():
     assert deviation / mean == pytest.approx(0.28, abs=0.02)  # printed
     assert 30 <= min(seconds) < 35
     assert 300 < max(seconds) <= 352
-    morning = sum(row["hour"] in days.MORNING for row in rows)
-    assert morning / len(rows) == pytest.approx(9 / 30, abs=0.03)
+    assert sum(row["hour"] in days.MORNING for row in rows) / len(
+        rows
+    ) == pytest.approx(9 / 30, abs=0.03)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
+from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED, UNTESTABLE
 from cgrsp_simpy.papers.thesis import experiments, verdict
 from cgrsp_simpy.papers.thesis.experiments import (
     TABLES,
@@ -20,7 +20,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     pooled_d,
     reproduce,
 )
-from cgrsp_simpy.papers.thesis.published import PRINTED
+from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.verdict import (
     Judged,
     Tally,
@@ -54,6 +54,7 @@ def test_deviation_of_a_mean_is_its_standard_error():
 def test_a_jackknife_of_two_seeds_has_no_deviation():
     values = [np.array([1.0, 2.0]), np.array([0.0, 3.0])]
     assert deviation(pooled_d, values, 2) == math.inf
+    assert math.isnan(deviation(OfMeans(np.max), [np.ones(1)], 2))
     # no deviation to divide by
     assert deviation(pooled_d, [np.ones(5), np.zeros(5)], 5) != 0
 
@@ -245,6 +246,13 @@ def test_tally_counts_what_is_counted():
 
 def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
     assert composite_error() < 0.01
+
+
+def test_every_printed_input_is_the_packages():
+    assert {cell.verdict for id in INPUTS for cell in verdict.inputs(id)} == {
+        REPRODUCED,
+        UNTESTABLE,
+    }
 
 
 def test_p_values_below_a_thousandth_are_not_rounded():

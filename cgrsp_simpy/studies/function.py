@@ -206,7 +206,9 @@ class FunctionSubject(Subject):
         return self.is_random_under([self.model])
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        functions = [self.make_policy(policy).function for policy in policies]
+        functions = [
+            self.make_policy(policy).function for policy in policies or [self.model]
+        ]
         received = {
             name for each in functions for name in inspect.signature(each).parameters
         }

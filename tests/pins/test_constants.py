@@ -1,7 +1,7 @@
-"""Numbers that the papers print, with the places that hold them; and numbers that no
-other test notices, by their names, whichever file holds them. `python
-tests/pins/test_constants.py` rewrites the latter; names behind it are pinned from
-then on.
+"""Numbers that the papers print, with the places that hold them; and constants and
+defaults of functions, methods and classes, by their names, whichever file holds them.
+`python tests/pins/test_constants.py` rewrites the latter; names behind it are pinned
+from then on.
 """
 
 import importlib
@@ -260,20 +260,32 @@ def plain(value):
 
 
 def owned(module):
-    """Names of numbers, and of defaults of public functions and classes, that a module
+    """Names of numbers, and of defaults of functions and classes, that a module
     defines.
     """
     for name, value in vars(module).items():
         if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
-        if getattr(value, "__module__", "") != module.__name__ or name.startswith("_"):
-            continue
-        if inspect.isfunction(value):
-            for each, parameter in inspect.signature(value).parameters.items():
-                yield f"{name}.{each}", parameter.default
-        elif is_dataclass(value) and inspect.isclass(value):
-            for field in fields(value):
-                yield f"{name}.{field.name}", field.default
+        if getattr(value, "__module__", "") == module.__name__:
+            yield from defaults(name, value)
+
+
+def defaults(name, value):
+    """Names of the numbers in a class, and of the defaults of its fields and methods,
+    or of a function's, which may be compiled.
+    """
+    value = getattr(value, "py_func", value)
+    if inspect.isfunction(value):
+        for each, parameter in inspect.signature(value).parameters.items():
+            yield f"{name}.{each}", parameter.default
+    elif inspect.isclass(value):
+        for each, member in vars(value).items():
+            yield f"{name}.{each}", member
+            member = getattr(member, "__func__", member)
+            if inspect.isfunction(member):
+                yield from defaults(f"{name}.{each}", member)
+        for field in fields(value) if is_dataclass(value) else ():
+            yield f"{name}.{field.name}", field.default
 
 
 @cache
@@ -303,7 +315,7 @@ def numbers():
     return {name: list(map(json.loads, sorted(found[name]))) for name in sorted(found)}
 
 
-def test_what_no_paper_prints_and_no_other_test_notices_is_the_pinned_one():
+def test_constants_and_defaults_are_the_pinned_ones():
     pinned, found = json.loads(DEFAULTS.read_text(encoding="utf-8")), numbers()
     now = {name: found.get(name) for name in pinned}
     assert now == pinned, "if it is meant, run python tests/pins/test_constants.py"

@@ -1,47 +1,16 @@
-"""Distance of plans (SPD) and gap of finish times (FTG): the star by the paper's
-algebra, by hand, and as a correlation.
-"""
+"""Distance of plans (SPD) and gap of finish times (FTG), by hand, and as a correlation."""
 
 import numpy as np
 import pytest
 from support import check_refused
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.dag.generate import star
 from cgrsp_simpy.papers.dag.distance import (
     correlate,
     finish_time_gap_s,
     node_loads_s,
     plan_distance_s,
 )
-
-
-def star_problem(nodes):
-    return cg.dag.Problem(star(nodes), cg.dag.Servers(2, tflops=(1.0,)).platform())
-
-
-@pytest.mark.parametrize("nodes", [5, 11, 101])
-def test_on_a_star_the_summed_distance_is_n_minus_1_times_the_gap(nodes):
-    """worl-rtgs.txt Equation 30: with half of the n - 1 entry nodes on each GPU in one
-    plan, and more on one in the other.
-
-    The paper leaves out the 1 / n of Equation 26, and the exit node, here by itself.
-    With both, SPD equals FTG.
-    """
-    problem, entry = star_problem(nodes), nodes - 1
-    half = np.arange(nodes) % 2
-    for more in range(1, entry // 2 + 1):
-        uneven = (np.arange(nodes) >= entry // 2 + more).astype(int)
-        uneven[-1] = half[-1] = 0
-        gap_s = finish_time_gap_s(problem, half[None], uneven[None])[0]
-        by_node_s = np.abs(
-            node_loads_s(problem, half[None]) - node_loads_s(problem, uneven[None])
-        )[0]
-        assert gap_s == more
-        assert by_node_s[:-1].sum() == (nodes - 1) * gap_s
-        assert plan_distance_s(problem, half[None], uneven[None])[0] == pytest.approx(
-            gap_s
-        )
 
 
 def test_both_distances_by_hand():

@@ -1,4 +1,4 @@
-"""Distance of plans (SPD) and gap of finish times (FTG), by hand, and as a correlation."""
+"""Distance of plans (SPD) and gap of finish times (FTG): by hand, and correlated."""
 
 import numpy as np
 import pytest

@@ -177,14 +177,6 @@ def test_a_word_that_a_function_does_not_take_is_refused(word, message, function
     check_refused(lambda: Worded(function, [word]), [message])
 
 
-def test_a_function_has_no_policies_in_any_format(function, capsys):
-    assert "no policies" in output(capsys, "policies", function)
-    answer = json.loads(output(capsys, "policies", function, "--format", "json"))
-    assert answer["figures"] == []
-    latex = output(capsys, "policies", function, "--format", "latex")
-    assert r"\begin{tabular}{llll}" in latex
-
-
 SCENARIOS = (
     "hectic",
     "waiting",

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from support import csv_rows, output, swf_of_three
+from support import output, swf_of_three
 
 from cgrsp_simpy.cli import VERBS, command_of
 from cgrsp_simpy.cli.parsing import FORMATS
@@ -100,32 +100,3 @@ def test_every_verb_with_formats_is_tried():
     verbs = {line.split()[0] for line in LINES}
     assert verbs == {verb for verb in VERBS if command_of(verb).formats}
     assert all(command_of(verb).formats[:5] in ((), FORMATS) for verb in VERBS)
-
-
-def test_a_row_of_a_sweep_names_its_point_by_plain_values(capsys):
-    line = "sweep quiet jobs=3,4 --policies fifo,spt --seeds 2 --format json"
-    answer = json.loads(output(capsys, *line.split()))
-    assert [row["jobs"] for row in answer["figures"]] == [3, 3, 4, 4]
-    assert [row["jobs"] for row in answer["differences"]] == [3, 4]
-
-
-def test_csv_of_a_run_has_a_row_per_job_and_of_a_study_one_per_seed(folder, capsys):
-    run = csv_rows(output(capsys, *"run quiet jobs=3 --format csv".split()))
-    assert [row["job"] for row in run] == ["0", "1", "2"]
-    line = "compare quiet jobs=3 --policies fifo,spt --seeds 7:9 --format csv"
-    study = csv_rows(output(capsys, *line.split()))
-    assert [(row["policy"], row["seed"]) for row in study] == [
-        ("fifo", "7"),
-        ("fifo", "8"),
-        ("spt", "7"),
-        ("spt", "8"),
-    ]
-
-
-def test_a_figure_that_does_not_exist_is_null_in_json_and_a_dash_in_the_table(capsys):
-    line = "compare quiet jobs=3 tight_fraction=0 --policies fifo,spt --seeds 2"
-    text = output(capsys, *line.split(), "--format", "json")
-    assert "NaN" not in text
-    row = json.loads(text)["figures"][0]
-    assert row["tight_miss_pct"] == {"mean": None, "ci95": [None, None], "n": 0}
-    assert "nan" not in output(capsys, *line.split())

@@ -217,19 +217,6 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(tmp_path):
     assert not re.search(r"https?:|url\(|import|fetch|XMLHttp|@[A-Z]+@", page)
 
 
-def test_names_are_text_and_never_markup():
-    visits = np.array([(0, 0.0, 1.0, 2.0, np.nan)], VISIT)
-    claims = np.array([(0, 0, 1.0, "executing", 1.0, 2.0)], CLAIM)
-    name = "</script><b>&amp;@TITLE@"
-    made = Timeline("x", (name,), (1.0,), claims, visits, labels={0: name}, policy=name)
-    page = player_page([made], name, {0.0: name})
-    assert page.count("</script>") == 2
-    (run,) = data_of(made)["runs"]
-    assert run["policy"] == name
-    assert run["jobs"]["label"] == [name]
-    assert Page(page).texts[None].count(name) == 2  # title and heading
-
-
 def test_a_run_without_length_has_a_page():
     visits = np.array([(0, 0.0, 0.0, 0.0, np.nan)], VISIT)
     made = Timeline("x", ("a",), (1.0,), np.array([], CLAIM), visits)

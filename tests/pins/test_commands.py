@@ -69,6 +69,7 @@ def write_files(folder):
     nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=60, warm_up=10))
     texts = {
         "shop.py": SHOP,
+        "bank.py": "def bank(env, tellers=2):\n    return {'share': 1 / tellers}\n",
         "late.csv": late,
         "once.csv": "submit_s,service_s\n7,30\n7,60\n",
         "market.csv": "time,type,status,price\n" + polls,

@@ -2,7 +2,6 @@
 refusals. The logs of `plain.py` come from a simulator without code of the package.
 """
 
-import json
 import random
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, output, refusals, waited
+from support import check_refused, refusals, waited
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -407,44 +406,6 @@ def test_the_log_of_a_scheduler_is_explained_by_it(scheduler, tmp_path):
     found = replay(read(tmp_path, log), list(candidates))
     assert found.explained_by == [scheduler]
     assert found.scenario.placement == "spread"
-
-
-ALIKE = """job_id,submit_s,start_s,service_s,gpus
-a,0,0,1000,1
-b,10,{},1000,1
-c,20,{},1000,1
-"""
-
-
-def test_schedulers_that_act_alike_are_a_tie(file, capsys):
-    path = file(ALIKE.format(1000, 2000), "log.csv")
-    command = (
-        f"replay {path} cluster=1x1 --policies fifo,easy,ordered --what-if nodes=1"
-    )
-    printed = output(capsys, *command.split())
-    assert "tie: fifo, easy explain this log, judged at" in printed
-    assert "left out" not in printed
-    every = output(capsys, "replay", str(path), "cluster=1x1")
-    assert "left out: pbs needs iterations, which the log does not have; sbs" in every
-    answer = json.loads(output(capsys, *command.split(), "--format", "json"))
-    assert answer["best"] is None and answer["explained_by"] == ["fifo", "easy"]
-    assert [row["scheduler"] for row in answer["what_if"]] == ["fifo", "easy"]
-    assert answer["unexplained_pct"] == 0
-
-
-def test_a_log_that_no_scheduler_explains_has_no_what_if(file, capsys):
-    """Its GPU idles for an hour before each start: the agreement is 0."""
-    path = file(ALIKE.format(4600, 9200), "log.csv")
-    command = f"replay {path} cluster=1x1 --policies fifo,easy --what-if nodes=1"
-    printed = output(capsys, *command.split())
-    assert "no scheduler explains this log: none agrees with at least 70 %" in printed
-    assert "what if" not in printed
-    answer = json.loads(output(capsys, *command.split(), "--format", "json"))
-    assert answer["best"] is None
-    assert answer["explained_by"] == answer["what_if"] == []
-    recorded_s, simulated_s = 4590 + 9180, 990 + 1980
-    share = 100 * (recorded_s - simulated_s) / recorded_s
-    assert answer["unexplained_pct"] == pytest.approx(share)
 
 
 def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):

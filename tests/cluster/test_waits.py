@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import jsonschema
 import numpy as np
 import pytest
-from support import check_bad_input, check_refused, outcome, output
+from support import check_refused, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -247,24 +247,6 @@ def test_the_command_without_scikit_learn_names_the_extra(
     assert main(written(unexplained(100), tmp_path / "log.csv")) == 2
     [line] = capsys.readouterr().err.splitlines()
     assert 'pip install ".[forecast]"' in line
-
-
-def test_a_log_that_a_scheduler_explains_is_simulated(tmp_path, capsys):
-    run = cg.simulate(
-        cg.cluster.Scenario(log_of(300), cg.cluster.Cluster((8,))), "fifo"
-    )
-    jobs = log_of(300)
-    jobs.start_s[:] = np.round(run.jobs["start_s"])
-    out = output(capsys, *written(jobs, tmp_path / "log.csv"))
-    assert "fifo explains this log" in out and "--policies fifo" in out
-
-
-@pytest.mark.parametrize("words", ["--slot 8", "--later 1", "--seeds 3"])
-def test_options_of_a_state_are_refused_with_a_log(words, capsys):
-    check_bad_input(
-        outcome(capsys, *f"forecast log.csv {words}".split()),
-        ["must be omitted if a log is given"],
-    )
 
 
 def test_jobs_without_gpus_have_their_own_class_and_cores_count_without_any_gpu():

@@ -2,11 +2,9 @@
 ranks.
 """
 
-import json
-
 import numpy as np
 import pytest
-from support import check_bad_input, check_refused, outcome, output, refusals
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.ranks import rank_test
@@ -172,48 +170,6 @@ def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
         range(4),
     )
     assert "Friedman" in ranking(searched)[0].text()
-
-
-@pytest.mark.parametrize(
-    ("options", "schedulers", "seeds"),
-    [
-        ("dag:star:n=5", "heft,random", 4),
-        ("dag:star:n=5 budget.evaluations=9", "heft,rtgs:b=0.5", 4),
-        ("dag:star:n=5 state=busy", "heft,work", 4),
-        ("dag:er:n=9", "heft,work", 4),
-    ],
-)
-def test_seeds_are_taken_where_they_draw_something(capsys, options, schedulers, seeds):
-    assert (
-        len(
-            json.loads(
-                output(
-                    capsys,
-                    "compare",
-                    *options.split(),
-                    "--policies",
-                    schedulers,
-                    "--seeds",
-                    "4",
-                    "--format",
-                    "json",
-                )
-            )["seeds"]
-        )
-        == seeds
-    )
-
-
-def test_one_run_is_all_there_is_where_the_seed_draws_nothing(capsys):
-    """One makespan repeated has no interval, and a test of its differences would show
-    what is not there.
-    """
-    words = "compare dag:star:n=5 --policies heft,work --format json".split()
-    assert len(json.loads(output(capsys, *words))["seeds"]) == 1
-    check_bad_input(
-        outcome(capsys, *words, "--seeds", "4"),
-        ["--seeds(='0:4')", "nothing is random"],
-    )
 
 
 def test_only_searches_cost_as_many_plans_as_their_budget_has():

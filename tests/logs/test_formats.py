@@ -1084,24 +1084,6 @@ def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(
     )
 
 
-def test_a_job_wider_than_the_fleet_is_refused_before_anything_runs(tmp_path, capsys):
-    (tmp_path / "wide.csv").write_text("submit_s,service_s,gpus\n0,60,1\n5,60,1000\n")
-    told = "cgrsp run: GPUs of job 1(=1000) must be at most 5, the number of slots\n"
-    assert outcome(capsys, "run", "rental", f"trace={tmp_path / 'wide.csv'}") == (
-        2,
-        "",
-        told,
-    )
-
-
-def test_a_log_of_one_job_has_no_rate(tmp_path, capsys, caplog):
-    (tmp_path / "one.csv").write_text("submit_s,service_s\n0,60\n")
-    with caplog.at_level("INFO"):
-        assert main(["run", "rental", f"trace={tmp_path / 'one.csv'!s}"]) == 0
-    assert "inf an hour" not in caplog.text
-    assert "1 job over 0 s; service" in caplog.text
-
-
 def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
     tmp_path, file, capsys
 ):

@@ -5,6 +5,7 @@ all rows.
 
 import io
 import json
+import logging
 import os
 import re
 import tempfile
@@ -19,7 +20,13 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 
 PINS = Path(__file__).with_name("commands.json")
+LOG = logging.getLogger("cgrsp_simpy")
 NUMBER = re.compile(r"\d+\.?\d*(?:e[-+]?\d+)?")
+ALIKE = """job_id,submit_s,start_s,service_s,gpus
+a,0,0,1000,1
+b,10,{},1000,1
+c,20,{},1000,1
+"""
 SHOP = """
 import cgrsp_simpy as cg
 
@@ -71,6 +78,10 @@ def write_files(folder):
         "shop.py": SHOP,
         "bank.py": "def bank(env, tellers=2):\n    return {'share': 1 / tellers}\n",
         "late.csv": late,
+        "alike.csv": ALIKE.format(1000, 2000),
+        "idle.csv": ALIKE.format(4600, 9200),
+        "wide.csv": "submit_s,service_s,gpus\n0,60,1\n5,60,1000\n",
+        "one.csv": "submit_s,service_s\n0,60\n",
         "once.csv": "submit_s,service_s\n7,30\n7,60\n",
         "market.csv": "time,type,status,price\n" + polls,
         "log.swf": "".join(
@@ -90,11 +101,16 @@ def write_files(folder):
 def printed(line):
     """Return status and lines that a command prints, without descriptions."""
     text = io.StringIO()
-    with redirect_stdout(text), redirect_stderr(text):
-        try:
+    handler = logging.StreamHandler(text)
+    handler.addFilter(lambda record: "compil" not in record.msg)  # with Numba, once
+    LOG.addHandler(handler)
+    try:
+        with redirect_stdout(text), redirect_stderr(text):
             status = main(line.split())
-        except SystemExit as left:
-            status = left.code
+    except SystemExit as left:
+        status = left.code
+    finally:
+        LOG.removeHandler(handler)
     described = line.startswith(("parameters", "policies"))
     lines = text.getvalue().splitlines()
     return [status, *(row for row in lines if not described or row[:1].strip())]
@@ -114,7 +130,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("line", json.loads(PINS.read_text(encoding="utf-8")))
-def test_commands_print_the_pinned_lines(line, folder, monkeypatch):
+def test_commands_print_the_pinned_lines(line, folder, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, LOG.name)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     text, numbers = parts(printed(line))
@@ -127,6 +144,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         os.chdir(made)
         os.environ["COLUMNS"] = "80"
+        logging.basicConfig(handlers=[logging.NullHandler()], level=logging.INFO)
         write_files(Path(made))
         lines = json.loads(PINS.read_text(encoding="utf-8"))
         rows = (f"{json.dumps(line)}: {json.dumps(printed(line))}" for line in lines)

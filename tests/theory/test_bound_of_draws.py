@@ -369,15 +369,3 @@ def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
     assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2
-
-
-def test_the_clairvoyant_is_told(capsys):
-    told = json.loads(
-        output(
-            capsys, *SMALL, "--clairvoyant", "--objective", "wait", "--format", "json"
-        )
-    )
-    own = [optimum(cg.day("quiet", jobs=3), seed, "wait").value for seed in (0, 1)]
-    assert [row["value"] for row in told["figures"]] == own
-    assert told["optimum"]["mean"] == pytest.approx(np.mean(own))
-    assert "who knows every draw has" in output(capsys, *SMALL, "--clairvoyant")

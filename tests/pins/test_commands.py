@@ -28,10 +28,12 @@ b,10,{},1000,1
 c,20,{},1000,1
 """
 SHOP = """
+from typing import Literal
 import cgrsp_simpy as cg
 
-def shop(env, draw, kind: "Kind" = None, servers: int = 2, rate: float = 0.5,
-         closed: bool = False, mode: str | None = None, until_s=900.0):
+def shop(env, draw, servers: int = 2, rate: float = 0.5,
+         closed: bool = False, mode: str | None = None, until_s=900.0,
+         rule: Literal["a", "b"] | None = "a"):
     desk = cg.PriorityResource(env, servers, name="desk")
     lane = cg.Container(env, 9.3, init=3.1, name="lane")
     def customer(n):

@@ -455,10 +455,11 @@ def inputs(id: str) -> Iterator[Judged]:
     for row, cells in INPUTS[id].rows.items():
         for column, printed, ours in zip(INPUTS[id].columns, cells, values[row]):
             text = f"{ours:.{decimals(printed or '0.0')}f}"
-            verdict, note = REPRODUCED if printed == text else DIFFERENT, ""
-            if not printed:
-                verdict = UNTESTABLE
-                note = "inferred: not printed, and no table is sensitive to it"
+            verdict = UNTESTABLE
+            note = "inferred: not printed, and no table is sensitive to it"
+            if printed:
+                agrees = math.isclose(float(printed), ours)
+                verdict, note = REPRODUCED if agrees else DIFFERENT, ""
             yield Judged(id, row, column, "", printed, text, verdict=verdict, note=note)
 
 

@@ -95,5 +95,6 @@ def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_
     censored = [row[-1] for row in found.values()]
     head = (ROOT / "scenarios" / "easy_or_hps.py").read_text(encoding="utf-8")
     assert (
-        f"Of 1,181 jobs {min(censored):.0f} to {max(censored):.0f} are censored" in head
+        f"Of 1,181 jobs, {min(censored):.0f} to {max(censored):.0f} are censored"
+        in head
     )

@@ -146,15 +146,13 @@ def test_the_script_says_what_it_prints():
     alone = rows["8", "1", "2048", "fifo"]
     for text in (
         f"On 8, the mean response is {eight[3]:.1f} s",
-        f"they would take {alone[3]:.0f} s on average on 8 GPUs",
+        f"on 8 GPUs, requests would take {alone[3]:.0f} s on average",
         (
-            f"takes the mean from FIFO's {fifo[3]:.0f} s to {wsrpt[3]:.0f} s, and the"
-            f" 99th percentile from {fifo[4]:.0f} s to {wsrpt[4]:.0f} s"
+            f"reduces FIFO's mean from {fifo[3]:.0f} s to {wsrpt[3]:.0f} s, and"
+            f" increases the 99th percentile from {fifo[4]:.0f} s to {wsrpt[4]:.0f} s"
         ),
-        f"a token's time on 8 GPUs from {eight[2]:.2f} s to {chunks[2]:.2f} s; the"
-        f" first token then comes {chunks[0] - eight[0]:.2f} s later".replace(
-            " 0.", " ."
-        ),
+        f"the time per token from {eight[2]:.2f} s to {chunks[2]:.2f} s, and the"
+        f" first token comes {chunks[0] - eight[0]:.2f} s later".replace(" 0.", " ."),
     ):
         assert text in said, text
     page = words(RESULTS)

@@ -18,9 +18,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, wraps
-from inspect import cleandoc, signature
+from inspect import cleandoc, get_annotations, signature
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -276,8 +277,23 @@ def _validator(owner: Any, every: bool) -> SchemaValidator:
 
 @cache
 def hints(owner: Any) -> dict[str, Any]:
-    """Return the type hints of a function or class by name, with annotations."""
-    return get_type_hints(owner, include_extras=True)
+    """Return the type hints of a function or class by name, with annotations.
+
+    Those with unknown names, such as imports for type checkers only, are left out.
+    """
+    try:
+        return get_type_hints(owner, include_extras=True)
+    except NameError:
+        found: dict[str, Any] = {}
+    for part in reversed(getattr(owner, "__mro__", (owner,))):
+        scope, module = getattr(part, "__globals__", None), part.__module__
+        for name, hint in get_annotations(part).items():
+            one = type(
+                name, (), {"__annotations__": {name: hint}, "__module__": module}
+            )
+            with suppress(NameError):
+                found |= get_type_hints(one, scope, include_extras=True)
+    return found
 
 
 def parameter(

@@ -124,6 +124,7 @@ def walk(
     pause: float | None = None,
     rule: Literal["long", "short"] = "long",
     deep=False,
+    other: NotImported | None = None,
     parts=(1, 2),
     order=max,
     label=None,

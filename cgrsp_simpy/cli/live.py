@@ -17,6 +17,7 @@ from cgrsp_simpy.cli.options import (
     add_policies,
     add_study,
     add_words,
+    check_omitted,
     check_work,
     policies_of,
     seeds_of,
@@ -127,9 +128,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
 
 def _forecast_log(args: argparse.Namespace) -> Answer:
     """Return forecast quantiles of waits for a log that no scheduler explains."""
-    for option in ("slot", "later", "seeds"):
-        value = getattr(args, option)
-        require(value is None, f"--{option}", value, "omitted if a log is given")
+    check_omitted(args, ("slot", "later", "seeds"), "omitted if a log is given")
     # these load part of SciPy
     from cgrsp_simpy.cli.records import replayed, verdict
 

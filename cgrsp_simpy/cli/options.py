@@ -64,7 +64,8 @@ def check_omitted(
     for option in options:
         value = getattr(args, option)
         flag = "--from" if option == "runs_from" else f"--{option}"
-        require(value is None or value is False, flag, value, allowed)
+        shown = f"{value.start}:{value.stop}" if isinstance(value, range) else value
+        require(value is None or value is False, flag, shown, allowed)
 
 
 def add_scenario(

@@ -235,9 +235,9 @@ class Scenario(Model):
     @property
     def name(self) -> str:
         """Description of the jobs and the cluster."""
-        nodes = len(self.cluster.sizes)
+        gpus, nodes = self.cluster.gpus, len(self.cluster.sizes)
         return (
-            f"{self.offered}, {self.cluster.gpus} GPUs on {nodes}"
+            f"{self.offered}, {gpus} GPU{'s' * (gpus > 1)} on {nodes}"
             f" node{'s' * (nodes > 1)}"
         )
 

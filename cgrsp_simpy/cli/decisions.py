@@ -189,12 +189,12 @@ def _bounded(
     more = {
         "bin_min": programs[0].step_s / 60 if programs else None,
         "bound": plain_mean(value) if known else None,
-        "notes": _notes(scenario, bounds, programs, value),
+        "notes": caveats(scenario, bounds, programs, value),
     }
     return rows, title if known else NONE_KNOWN, more
 
 
-def _notes(
+def caveats(
     scenario: Scenario, bounds: Sequence[Bound], programs: Sequence[Bound], value: Mean
 ) -> list[str]:
     """Return caveats about the bounds, some of them by programs, and their mean."""

@@ -149,7 +149,7 @@ def test_notes_of_bounds(bounds, known, notes):
     bounds = [Bound(value, program, 90.0) for value, program in bounds]
     programs = [bound for bound in bounds if bound.program is not None]
     value = mean([bound.value or 0.0 for bound in bounds])
-    texts = decisions._notes(scenario, bounds, programs, value)
+    texts = decisions.caveats(scenario, bounds, programs, value)
     assert len(texts) == len(notes)
     for text, note in zip(texts, notes):
         assert text.startswith(note)

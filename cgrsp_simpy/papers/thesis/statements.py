@@ -1003,7 +1003,7 @@ CLAIMS: tuple[Claim, ...] = (
 def judged_claims(results: Results) -> Iterator[Entry]:
     """Yield every sentence with its verdict."""
     yield from (judge(claim, results) for claim in CLAIMS)
-    yield from _of_records()
+    yield from of_records()
 
 
 def judge(claim: Claim, results: Results) -> Entry:
@@ -1087,7 +1087,7 @@ def _source(tables: Sequence[str], figures: Sequence[float]) -> str:
     )
 
 
-def _of_records() -> Iterator[Entry]:
+def of_records() -> Iterator[Entry]:
     """Yield the sentences that only records of runs can decide, under FIFO."""
     hectic, late, surge = (
         [simulate(scenario, make_policy("fifo"), seed) for seed in range(LOOKED_AT)]

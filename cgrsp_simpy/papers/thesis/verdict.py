@@ -176,8 +176,8 @@ def judged(table: Table, results: Results) -> list[Judged]:
     """Judge every figure of a table."""
     n = table.seeds(results.replications)
     if table.n == 1:
-        found = [_single(table.id, cell, results, n) for cell in table.cells]
-        found += _event_utilisation(table.id)
+        found = [of_cell(table.id, cell, results, n) for cell in table.cells]
+        found += event_utilisation(table.id)
     else:
         found = [_judge(table, cell, results, n) for cell in table.cells]
         found += _significance(table, results, n, found) if table.id == "5.3" else []
@@ -323,7 +323,7 @@ def _note(table: str, cell: Cell) -> str:
 # ---- Table 5.1: one seed ----
 
 
-def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
+def of_cell(table: str, cell: Cell, results: Results, n: int) -> Judged:
     """Judge a figure of the printed seed by the distribution over our seeds."""
     (values,) = results.sample(cell.measure, n)
     low, high = np.quantile(values, [0.025, 0.975])
@@ -348,7 +348,8 @@ def _single(table: str, cell: Cell, results: Results, n: int) -> Judged:
     )
 
 
-def _event_utilisation(table: str) -> Iterator[Judged]:
+def event_utilisation(table: str) -> Iterator[Judged]:
+    """Yield the verdicts on a table's utilisation, a mean over events."""
     column = "utilisation, %"
     place = PRINTED[table].columns.index(column)
     for row, cells in PRINTED[table].rows.items():

@@ -65,7 +65,7 @@ def test_sentences_on_records_are_judged_by_their_shares(
     monkeypatch.setattr(statements, "simulate", lambda *_: run)
     monkeypatch.setattr(statements, "low_stock_pct", lambda _: low_pct)
     monkeypatch.setattr(statements, "queue_pct", lambda _: queued_pct)
-    assert [entry.verdict for entry in statements._of_records()] == verdicts
+    assert [entry.verdict for entry in statements.of_records()] == verdicts
 
 
 class Given:

@@ -144,7 +144,7 @@ def test_a_figure_of_one_seed_is_judged_by_the_middle_of_many(
     cell = replace(cell, printed="51.58")
     values = 51.58 + shift + spread * (np.arange(45) - 19.7) * (spread > 0)
     results = SimpleNamespace(sample=lambda measure, n: [values])
-    judged = verdict._single("5.1", cell, results, 45)
+    judged = verdict.of_cell("5.1", cell, results, 45)
     assert (judged.verdict, judged.ours) == (expected, shown)
 
 
@@ -170,7 +170,7 @@ def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkey
     monkeypatch.setattr(verdict, "simulate", lambda *of: Run(of[-1]))
     run_pct = lambda run: middle - 3 + by_seed[run.seed]  # noqa: E731
     monkeypatch.setattr(verdict, "event_utilisation_pct", run_pct)
-    judged = next(verdict._event_utilisation("5.1"))
+    judged = next(verdict.event_utilisation("5.1"))
     assert (judged.verdict, judged.n) == (expected, 1)
     assert judged.ours == f"{middle + 1:.2f} (7.2)"
 

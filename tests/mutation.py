@@ -142,10 +142,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "best, best_tier, least = -1, 0, (0.0, 0.0, 0.0, 1)",
     ): "the first key is compared with none",
     (
-        "rental/policies/rules.py",
-        "def __call__(self, view: View, skipped: bool = True) -> list[Job]:",
-    ): "more jobs than are needed come in the same order, and take more time",
-    (
         "rental/kernel/loop.py",
         "comes(run, len(run.fleet), math.inf, 1)",
     ): "events that never come have no order",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, TypeVar, overload
 
 import simpy
@@ -129,6 +128,26 @@ def lowest_bit(mask: int) -> int:
     return (mask & -mask).bit_length() - 1  # mask & -mask has that bit alone
 
 
+def nth_bit(mask: int, skipped: int) -> int:
+    """Return the number of the lowest set bit after skipping a number of set bits.
+
+    Binary search: for many resources, that is faster than skipping bit by bit.
+    """
+    below, width = 0, mask.bit_length() * (skipped > 0)
+    while width > 1:
+        half = width // 2
+        low = mask & (1 << half) - 1
+        count = low.bit_count()
+        if skipped < count:
+            mask, width = low, half
+        else:
+            mask = mask >> half
+            width = width - half
+            below = below + half
+            skipped = skipped - count
+    return below + lowest_bit(mask)
+
+
 class ResourceSubset(Sequence[Item]):
     """Read-only sequence of some of a run's resources, in order, at one time. It is
     stored as a mask, since policies rarely read all of them.
@@ -158,7 +177,7 @@ class ResourceSubset(Sequence[Item]):
         if isinstance(key, slice):
             return tuple(self)[key]
         # a range interprets negative keys, and raises IndexError
-        return next(islice(self, range(len(self))[key], None))
+        return self._declared[nth_bit(self._mask, range(len(self))[key])]
 
     def __repr__(self) -> str:
         return repr(tuple(self))

@@ -2,8 +2,9 @@
 
 Twenty random logs of three days, each with one or two peaks. `advise` searches
 schedules of slots and reports a saving compared with the best fixed fleet, with a 95 %
-interval over ten seeds. The saving is then measured on thirty fresh seeds. Run time:
-half an hour.
+interval over ten seeds. The saving is then measured on thirty fresh seeds.
+
+Run time: half an hour.
 """
 
 import tempfile

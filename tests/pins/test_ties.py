@@ -19,6 +19,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 PINS = Path(__file__).with_name("ties.json")
 SEEDS = 6
+TYPES = (*WHOLE_TIMES[:2], replace(WHOLE_TIMES[2], high_stock_probability=0.5))
 SURE = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.5, 0.5, 0.0)]
 TERMS = (
     cg.Terms(),
@@ -59,8 +60,8 @@ def rental(seed):
     return cg.Scenario(
         "ties",
         cg.JobList(jobs),
-        cg.round_robin(3, WHOLE_TIMES[:2]),
-        WHOLE_TIMES[:2],
+        cg.round_robin(3, TYPES),
+        TYPES,
         free_types=seed % 2 == 1,
         market=market,
         service=cg.Service(sigma=(0, 0, 0)),

@@ -5,6 +5,7 @@ the figures of jobs that wait and of jobs on spot instances, where much happens;
 
 import json
 from collections import Counter
+from collections.abc import ValuesView
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.market.measured import Law
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.market.stock import Stock
@@ -34,7 +36,7 @@ def columns(value, name=""):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     elif hasattr(value, "_asdict"):
         value = value._asdict()
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple | ValuesView):
         value = dict(enumerate(value))
     if isinstance(value, dict):
         parts = (columns(part, f"{name} {key}") for key, part in value.items())
@@ -268,6 +270,7 @@ CASES = {
     "search": searched,
     "bursty jobs": generated,
     "program": programmed,
+    "levels of tasks": LEVELS.values,
     "fit": fitted,
     "polls": counted,
 }

@@ -64,8 +64,11 @@ def check_omitted(
     for option in options:
         value = getattr(args, option)
         flag = "--from" if option == "runs_from" else f"--{option}"
-        shown = f"{value.start}:{value.stop}" if isinstance(value, range) else value
-        require(value is None or value is False, flag, shown, allowed)
+        if isinstance(value, range):
+            value = f"{value.start}:{value.stop}"
+        elif isinstance(value, list):
+            value = ",".join(map(str, value))
+        require(value is None or value is False, flag, value, allowed)
 
 
 def add_scenario(

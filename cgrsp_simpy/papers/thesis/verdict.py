@@ -159,7 +159,7 @@ class Judged:
         n = PRINTED[self.table].n if self.table in PRINTED else 0
         reasons = (
             "" if math.isnan(self.z) else f"z {self.z:+z.1f}",
-            f"{n} seeds printed" * (n > 0),
+            f"{n} seed{'s' * (n > 1)} printed" * (n > 0),
             self.note,
         )
         return Entry(

@@ -246,6 +246,10 @@ class View:
         """Return the first waiting jobs in order of submission; all if fewer wait."""
         return self._waiting[:number]
 
+    def waiting_job(self, place: int) -> Job:
+        """Return the waiting job at a position in order of submission, from 0 on."""
+        return self._waiting[place]
+
     @property
     def classes(self) -> Collection[JobClass]:
         """The waiting jobs by class, for orders by tiers; valid for this decision."""

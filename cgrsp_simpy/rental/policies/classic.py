@@ -130,7 +130,8 @@ class AtRandom:
         answer: list[Assignment] = []
         taken: list[int] = []  # positions among the idle slots, ascending
         most = min(view.waiting, view.idle_count)
-        for job in view.rng.sample(view.queue, most):
+        places = view.rng.sample(range(view.waiting), most)
+        for job in map(view.waiting_job, places):
             if job.gpus > view.idle_count - len(taken):
                 break
             answer.append(assign(job, [anywhere(view, taken) for _ in range(job.gpus)]))

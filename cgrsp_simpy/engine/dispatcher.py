@@ -60,7 +60,7 @@ class Dispatcher:
 
     def request_decision(self) -> None:
         """Schedule a decision for the end of this instant, if one is needed."""
-        if self.may_decide and not self.due:
+        if not self.due and self.may_decide:
             self.due = True
             env = self.env
             heappush(

@@ -83,8 +83,10 @@ class JobClass:
         list.insert(jobs, place, job)
 
     def _remove(self, job: Job) -> None:
-        """Remove a job."""
-        place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
+        """Remove a job; usually it is the first."""
+        place = 0
+        if self.jobs[0] is not job:
+            place = self.jobs.index(job, bisect_left(self.deadlines_s, job.deadline_s))
         list.__delitem__(self.deadlines_s, place)
         list.__delitem__(self.jobs, place)
 
@@ -318,6 +320,8 @@ class View:
         mask = self._run.ledger.mask
         if self._choices:
             return self._as_each_type(self._first(mask)) if mask else []
+        if not mask & (mask - 1):  # at most one is idle
+            return [self._slots[mask.bit_length() - 1]] if mask else []
         alike = filter(None, map(mask.__and__, self._kinds.values()))
         return [self._slots[index] for index in sorted(map(self._first, alike))]
 
@@ -408,8 +412,8 @@ class View:
 
     def on_dequeue(self, job: Job) -> None:
         """Remove a job that no longer waits."""
-        self._queue = None
-        del self._waiting[bisect_left(self._waiting, job.id, key=_ID)]
+        waiting, self._queue = self._waiting, None
+        del waiting[0 if waiting[0] is job else bisect_left(waiting, job.id, key=_ID)]
         if self._classes is not None:
             self._classes[job.complexity, job.tight, job.weight]._remove(job)
 

@@ -173,8 +173,8 @@ class Tiers(Rule):
                     continue
                 last = last_s < before_s
                 stop = len(jobs) if last else bisect_left(deadlines_s, before_s, first)
-                front = jobs[first : min(first + most, stop)]
-                fronts += [(rank, seconds, j.deadline_s, j.id, j) for j in front]
+                for job in jobs[first : min(first + most, stop)]:
+                    fronts.append((rank, seconds, job.deadline_s, job.id, job))
                 if last:
                     break
                 first = stop

@@ -352,9 +352,9 @@ class Advice(Results):
         return [self._what(), self._saves(), self._sure()]
 
     def _what(self) -> str:
-        other = f" {self.best}, the cheapest found, is not shown to cost less."
+        other = f" {self.best}, the cheapest found, does not cost significantly less."
         return (
-            "What to do:"
+            "Recommendation:"
             f" {self.instruction(self.advised)}.{other * (self.best != self.advised)}"
         )
 
@@ -378,15 +378,15 @@ class Advice(Results):
         which = f" (+ {more})" * bool(listed and more) + f" (- {fewer})" * bool(
             listed and fewer
         )
-        policy = f"{option.policy} in place of {now.policy}"
+        policy = f"{option.policy} instead of {now.policy}"
         if option.policy == f"{now.policy}-later":
-            policy = f"loose jobs after the scarce hours, with {now.policy} as today"
+            policy = f"loose jobs after the scarce hours, {now.policy} as today"
         today = now.number if now.hours else str(now.slots)
-        slots = f"{option.number} in place of {today}{which}"
+        slots = f"{option.number} instead of {today}{which}"
         if option.hours:
-            slots = f"{option.number}, in place of {today}"
+            slots = f"{option.number}, instead of {today}"
         parts = {"policy": policy, "types": types.get(kind, ""), "slots": slots}
-        return "; ".join(parts[each] for each in changed) or f"leave it as it is, {now}"
+        return "; ".join(parts[each] for each in changed) or f"no change, {now}"
 
     def _saves(self) -> str:
         of, sign = (self.mean, "") if self.best == self.now else (self.saved, "+")
@@ -399,20 +399,20 @@ class Advice(Results):
             for name, group in (("bills", BILLS), ("inconvenience", INCONVENIENCE))
         ]
         parts, today = "); ".join(terms), f"{self.mean(self.now).mean:.2f}"
-        saved = f"{_spread(self.saved(self.best))} USD of today's {today}"
+        saved = f"{_spread(self.saved(self.best))} of {today} USD"
         plan = "" if self.best == self.advised else f" with {self.best}"
-        return f"Saving per day{plan}: {saved if sign else 'none'}: {parts})."
+        none = f"none; today's cost is {today} USD"
+        return f"Saving per day{plan}: {saved if sign else none}: {parts})."
 
     def _sure(self) -> str:
         saved, common = self.saved(self.best), subject_of(self.trials.scenario).common
         logged = isinstance(self.trials.scenario.workload, (LoggedWorkload, JobList))
         each = "run" if self.trials.days > 1 else "day"
-        population = (
-            "of stock and delays on these jobs alone"
+        over = (
+            f"{many(len(self.seeds), 'seed')} (the same jobs, other stock and delays)"
             if logged
-            else "of the same distributions"
+            else f"{many(len(self.seeds), each)} of the same distributions"
         )
-        over = f"{many(len(self.seeds), 'seed' if logged else each)} {population}"
         over += f" (n = {many(saved.n, common)})" if common else ""
         if saved.n < LEAST_SEEDS:
             text = (
@@ -420,43 +420,38 @@ class Advice(Results):
                 f" {LEAST_SEEDS})"
             )
         elif self.best == self.now:
-            text = (
-                f"none of {many(len(self.tried) - 1, 'other')} was better in the search"
-            )
+            text = f"no option is better, of {len(self.tried) - 1} in the search"
         else:
-            sure = (
-                "" if saved.low > 0 or saved.high < 0 else "; these seeds do not decide"
-            )
             text = (
-                f"{saved.low:.2f} to {saved.high:.2f} USD, the 95 % interval over"
-                f" {over} that"
+                f"95 % interval {saved.low:.2f} to {saved.high:.2f} USD, over"
+                f" {over} that the search did not use, p = {saved.p:.1g}"
             )
-            text += f" the search did not use, p = {saved.p:.1g}{sure}"
+            text += "" if saved.low > 0 or saved.high < 0 else ", not significant"
         if self.whole_days and self.best != self.now:
             days = self.for_days(self.best)
-            few = f"; no interval for other days: the log has fewer than {WEEK}"
+            few = f"; no interval for other days, since the log has fewer than {WEEK}"
             text += (
                 few
                 if days is None
                 else (
                     f"; for days like these {days.low:.2f} to {days.high:.2f} USD"
-                    f" ({self.whole_days} days, drawn again in blocks of"
+                    f" (bootstrap of {self.whole_days} days in blocks of"
                     f" {self.block_days})"
                 )
             )
-        return "".join([f"How sure: {text}.", *map(self._kept, self.search.limits)])
+        return "".join([f"Confidence: {text}.", *map(self._kept, self.search.limits)])
 
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
         most, value = self.search.limits[figure], self.mean(self.best, figure)
         reached = self.search.reached(self.best, figure, self.seeds)
         shown = reached <= most + ROUNDING
-        verdict = "met" if shown else "met in the mean, not shown"
+        verdict = "met" if shown else "met by the mean, but not significantly"
         if value.mean > most + ROUNDING:
-            verdict = "not met by anything that was tried"
+            verdict = "met by no option that was tried"
         least = self.least.get(figure, 0.0)
         if least > most + ROUNDING:
-            verdict = f"no plan gets below {_number(least)}; the nearest that was tried"
+            verdict = f"no plan can be below {_number(least)}; the nearest option"
         return f" {figure} <= {most:g}: {verdict}, {_spread(value)}."
 
     @cached_property
@@ -487,19 +482,17 @@ class Advice(Results):
         load, above = summed(loads) / len(loads), sum(each > 1 for each in loads)
         top = self.hours[int(np.argmax(usd))]
         at = f"{int(top['hour'])}:{int(60 * (top['hour'] % 1)):02}"
-        stable = (
-            f"Stable, above what they can do in {above} of {many(len(loads), 'hour')}."
-        )
+        stable = f"Stable; above capacity in {above} of {many(len(loads), 'hour')}."
         over = (
-            "Overloaded: the queue grows as long as such jobs come, so that the cost of"
-            " a day depends on how long it is watched."
+            "Overloaded: the queue grows while such jobs arrive, so the cost per day"
+            " depends on the length of the run."
         )
         return (
-            f"Today, {self.now}: {miss} % of the deadlines are missed, the mean wait is"
-            f" {wait} min. While jobs come they bring {load:.2f} times the work that"
-            f" the slots can do, provisioning included, at most {max(loads):.2f} times"
-            f" in an hour. {over if load > 1 else stable} The jobs of the hour from"
-            f" {at} bring {100 * top['usd'] / (summed(usd) or 1):.0f} % of the"
+            f"Today, {self.now}: {miss} % of the deadlines are missed, and the mean"
+            f" wait is {wait} min. While jobs arrive, the load is {load:.2f} times the"
+            f" capacity of the slots, provisioning included, and {max(loads):.2f} times"
+            f" in the busiest hour. {over if load > 1 else stable} The jobs of the hour"
+            f" from {at} cause {100 * top['usd'] / (summed(usd) or 1):.0f} % of the"
             " inconvenience (first seed)."
         )
 
@@ -508,18 +501,18 @@ class Advice(Results):
         if not late:
             return ""
         return (
-            f"{_number(late)} % of the jobs cannot be in time whatever you do: on the"
-            " fastest type at once they end after their deadlines."
+            f"{_number(late)} % of the jobs miss their deadlines under any policy, even"
+            " if they start at once on the fastest type."
         )
 
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
         text = (
-            "First step, the smallest change of one thing that pays:"
+            "First step, the smallest single change that pays:"
             f" {self.instruction(self.first)};"
         )
-        unsure = "" if self.pays(self.first) else ", not shown on these seeds"
+        unsure = "" if self.pays(self.first) else ", not significantly"
         return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."
 
     def _by_hour(self) -> str:
@@ -527,16 +520,16 @@ class Advice(Results):
         if not any(option.hours for option in self.tried):
             return ""
         if self.fixed is None:
-            return "Slots by the hour: no schedule was better than a fixed number."
+            return "Slots by the hour: no schedule is better than a fixed number."
         saved = self.trials.change(self.fixed, self.best, COST, self.seeds)
         return (
-            f"Slots by the hour: compared with {self.fixed}, the best fixed fleet that"
-            f" was tried, they save {_spread(saved)} USD per day."
+            f"Slots by the hour save {_spread(saved)} USD per day compared with"
+            f" {self.fixed}, the best fixed fleet that was tried."
         )
 
     def _bad(self) -> str:
-        worst = f"{self.bad(self.now):.2f} today, {self.bad(self.best):.2f} then"
-        return f"A bad day, {self._of_days}, USD: {worst}."
+        after = f"{self.bad(self.now):.2f} USD today, {self.bad(self.best):.2f} after"
+        return f"Cost of a bad day, {self._of_days}: {after} the change."
 
     @property
     def _of_days(self) -> str:
@@ -545,10 +538,7 @@ class Advice(Results):
         noun = "run" if logged == 1 or self.trials.days > 1 > logged else "day"
         if number >= BAD_DAYS:
             return f"the 95th percentile of {number} {noun}s"
-        return (
-            f"the worst of {many(number, noun)} (no 95th percentile of fewer than"
-            f" {BAD_DAYS})"
-        )
+        return f"the worst of {many(number, noun)} (a 95th percentile needs {BAD_DAYS})"
 
     def bad(self, option: Option) -> float:
         """Return the cost of a bad day, USD: 95th percentile, or worst of few days."""
@@ -569,9 +559,8 @@ class Advice(Results):
         of, best = self.trials.prices, self.best
         prices = (
             f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"
-            f" minute late, {of.price_wait:g} per minute waiting, each times the weight"
-            f" of the job; {of.price_slot:g} per slot and day; the rent is the"
-            " market's."
+            f" minute late, {of.price_wait:g} per minute waiting, each times the job's"
+            f" weight; {of.price_slot:g} per slot and day; rent at market prices."
         )
         if self.search.limits:
             return prices
@@ -579,9 +568,9 @@ class Advice(Results):
             "the same plan" if other == best else self.instruction(other)
             for other in self.repriced.values()
         )
-        answers = f": {half}; at twice the prices: {double}"
-        answers = " or twice the prices: the same plan" if half == double else answers
-        return f"{prices} With half of the first three{answers}."
+        answers = f"halved: {half}; if doubled: {double}"
+        answers = f"halved or doubled: {half}" if half == double else answers
+        return f"{prices} If the first three are {answers}."
 
     # ---- what was tried ----
 
@@ -650,14 +639,14 @@ class Advice(Results):
                     for name in HEAD[:4]
                 ),
                 *(_half(row, name) for name in HEAD[4:-1]),
-                f"{row['seeds']}{'' if row['compared'] else ' of the search'}",
+                f"{row['seeds']}{'' if row['compared'] else ' (search)'}",
             ]
             for row in self.shown
         ]
         days, spot = self.trials.days, self.trials.spot
         note = (
-            f"A run counts as {days:.3g} day{'s' * (days > 1)}. Behind ± is half of a"
-            " 95 % interval."
+            f"A run counts as {days:.3g} day{'s' * (days > 1)}. ± precedes the half"
+            " width of a 95 % interval."
         )
         if spot:
             note += (
@@ -665,8 +654,8 @@ class Advice(Results):
                 f" back {spot.per_h:g} times per hour."
             )
         title = (
-            "Compared, and the best tried of each other kind"
-            f" ({many(len(self.tried), 'option')})"
+            "Options compared, and the best of each other kind of change"
+            f" ({len(self.tried)} tried)"
         )
         return [*self._ties(), Table(title, [HEAD, *cells], note)]
 
@@ -674,7 +663,7 @@ class Advice(Results):
         """Return a table of plans that do not differ, if there are several."""
         if len(self.tied) < 2:
             return []
-        head = ["plan", COST, "more than the first", "sd_usd", "bad_day_usd"]
+        head = ["plan", COST, "difference", "sd_usd", "bad_day_usd"]
         cells = [
             [
                 str(option),
@@ -686,11 +675,11 @@ class Advice(Results):
             for option in self.tied
         ]
         note = (
-            "On the same seeds the difference of each to the first is not significant"
+            "The difference of each from the first, paired by seed, is not significant"
             f" and at most {TIE:.0%}. The first has the least standard deviation over"
             f" days. A bad day: {self._of_days}."
         )
-        return [Table("Plans that do not differ", [head, *cells], note)]
+        return [Table("Plans without a significant difference", [head, *cells], note)]
 
     @property
     def title(self) -> str:

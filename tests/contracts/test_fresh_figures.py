@@ -118,7 +118,7 @@ def test_the_page_on_advice_quotes_its_report():
     text = " ".join(told)
     first = re.search(r"it saves ([^ ]* ± [^ ]*) USD per day", report)[1]
     assert f"which saves {first} USD per day" in text and "here triage" in text
-    options = re.search(r"other kind \((\d+) options\)", report)[1]
+    options = re.search(r"kind of change \((\d+) tried\)", report)[1]
     assert f"All {options} options that were tried" in text
 
 

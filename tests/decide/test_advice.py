@@ -108,15 +108,15 @@ def spread(x):
 def test_the_three_lines_are_what_the_runs_say(found):
     what, saves, sure = found.lines
     assert (
-        what == f"What to do: {found.best.slots} slots in place of 1 (+"
+        what == f"Recommendation: {found.best.slots} slots instead of 1 (+"
         f" {found.best.slots - 1} one)."
     )
     now, then = (costs_of(BUSY, each, range(6)) for each in (found.now, found.best))
     saved = {part: now[part] - then[part] for part in PARTS}
     mean, half = spread(sum(saved.values()))
     assert (
-        f"Saving per day: {mean:.2f} ± {half:.2f} USD of today's"
-        f" {sum(now.values()).mean():.2f}" in saves
+        f"Saving per day: {mean:.2f} ± {half:.2f} of"
+        f" {sum(now.values()).mean():.2f} USD: " in saves
     )
     bills = saved["rent_usd"] + saved["slots_usd"]
     assert (
@@ -135,8 +135,7 @@ def test_the_three_lines_are_what_the_runs_say(found):
     assert f"inconvenience {unease[0]:+.2f} ± {unease[1]:.2f} ({parts})" in saves
     p = stats.ttest_1samp(sum(saved.values()), 0).pvalue
     assert (
-        sure
-        == f"How sure: {mean - half:.2f} to {mean + half:.2f} USD, the 95 % interval"
+        sure == f"Confidence: 95 % interval {mean - half:.2f} to {mean + half:.2f} USD,"
         " over 6 days of the same distributions that the search did not use, p ="
         f" {p:.1g}."
     )
@@ -158,13 +157,13 @@ def test_what_is_not_shown_is_not_advised():
     none = advice_on(place(), range(2), slots=2)
     assert none.advised == none.now != none.best
     assert none.lines[0].startswith(
-        "What to do: leave it as it is, fifo on 1 slot, fixed types."
+        "Recommendation: no change, fifo on 1 slot, fixed types."
     )
     assert (
-        "is not shown to cost less." in none.lines[0]
+        "does not cost significantly less." in none.lines[0]
         and "Saving per day with " in none.lines[1]
     )
-    assert none.lines[2] == "How sure: 2 seeds: no interval (at least 3)."
+    assert none.lines[2] == "Confidence: 2 seeds: no interval (at least 3)."
     assert "nan" not in str(none)
 
 
@@ -180,17 +179,17 @@ def test_a_saving_under_a_tenth_of_a_per_cent_is_not_advised(found, monkeypatch)
 def test_where_all_is_well_nothing_is_to_be_done():
     own = advise(place(1500.0, jobs=20), ["fifo", "edf"], range(5))
     assert own.best == own.now and own.first is None
-    assert own.lines[0] == "What to do: leave it as it is, fifo on 1 slot, fixed types."
+    assert own.lines[0] == "Recommendation: no change, fifo on 1 slot, fixed types."
     number = len(own.tried) - 1
     assert (
-        own.lines[2] == f"How sure: none of {number} others was better in the search."
+        own.lines[2] == f"Confidence: no option is better, of {number} in the search."
     )
 
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("most", "verdict"),
-    [(90, "met"), (0.1, "no plan gets below 8.33; the nearest that was tried")],
+    [(90, "met"), (0.1, "no plan can be below 8.33; the nearest option")],
 )
 def test_a_target_is_told_as_met_or_not(most, verdict):
     classes = (cg.DeadlineClass("soon", 1.0, 100.0),)
@@ -202,7 +201,7 @@ def test_a_target_is_told_as_met_or_not(most, verdict):
         f" miss_pct <= {most}: {verdict}, {mean:.2f} ± {half:.2f}."
     )
     assert own.advised == own.best and (own.best == own.now) == (most == 90)
-    late = "8.33 % of the jobs cannot be in time whatever you do: on the fastest type"
+    late = "8.33 % of the jobs miss their deadlines under any policy"
     assert own.rest[1].startswith(late)
 
 
@@ -211,7 +210,7 @@ def test_a_target_met_in_the_mean_alone_is_told_so(found):
     found.search.limits["wait_min"] = (miss.mean + miss.high) / 2
     told = found.lines[2]
     del found.search.limits["wait_min"]
-    assert "met in the mean, not shown" in told
+    assert "met by the mean, but not significantly" in told
 
 
 @pytest.mark.parametrize(
@@ -242,9 +241,9 @@ def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watc
         (load > 1)
         == over
         == ("Overloaded: " in own.rest[0])
-        == ("Stable, " not in own.rest[0])
+        == ("Stable; " not in own.rest[0])
     )
-    assert f"they bring {load:.2f} times the work" in own.rest[0]
+    assert f"the load is {load:.2f} times the capacity" in own.rest[0]
     bills = []
     for days in (1, 2, 3):
         run = cg.simulate(place(gap_s, jobs=days * 300), "fifo", 0)
@@ -265,7 +264,7 @@ def test_hours_are_of_the_slots_time_and_of_all_inconvenience(tmp_path):
     top = own.hours[int(np.argmax(usd))]["hour"]
     share = 100 * max(usd) / sum(usd)
     assert (
-        f"of the hour from {int(top)}:00 bring {share:.0f} % of the inconvenience"
+        f"of the hour from {int(top)}:00 cause {share:.0f} % of the inconvenience"
         in own.rest[0]
     )
 
@@ -277,15 +276,15 @@ def test_a_bad_day_is_a_quantile_or_the_worst(number):
     totals = [
         sum(costs_of(few, each, range(number)).values()) for each in (own.now, own.best)
     ]
-    [told] = [each for each in own.rest if each.startswith("A bad day")]
+    [told] = [each for each in own.rest if each.startswith("Cost of a bad day")]
     if number < BAD_DAYS:
         worst = [each.max() for each in totals]
-        of = "the worst of 5 days (no 95th percentile"
+        of = "the worst of 5 days (a 95th percentile needs"
     else:
         worst = [np.quantile(each, 0.95) for each in totals]
-        of = "the 95th percentile of 20 days, USD"
+        of = "the 95th percentile of 20 days: "
     assert of in told and told.endswith(
-        f"USD: {worst[0]:.2f} today, {worst[1]:.2f} then."
+        f": {worst[0]:.2f} USD today, {worst[1]:.2f} after the change."
     )
 
 
@@ -304,7 +303,7 @@ def test_the_first_step_is_told_with_what_it_saves():
     )
     mean, half = spread(sum(now.values()) - sum(then.values()))
     assert (
-        f": 2 slots in place of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
+        f": 2 slots instead of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
         " day" in told
     )
 
@@ -362,7 +361,7 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
         assert [shown[name] for name in names] == [row[name] for name in names]
         assert shown["slots"] == (row["hours"] or str(row["slots"]))
         assert float(shown[COST].split()[0]) == pytest.approx(row[COST], abs=0.005)
-        of = "" if row["compared"] else " of the search"
+        of = "" if row["compared"] else " (search)"
         assert shown["seeds"] == f"{row['seeds']}{of}"
     assert "Spot instances cost 0.4 of a type's price" in own.tables[0].note
     assert own._repr_html_().count("<tr>") == len(own.shown) + 1
@@ -371,18 +370,18 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
 def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
     own = advice_on(cg.day("normal", jobs=20), range(2))
     told = {
-        Option("edf", 5, "fixed types"): "edf in place of fifo",
+        Option("edf", 5, "fixed types"): "edf instead of fifo",
         Option(
             "fifo-later", 5, "fixed types"
-        ): "loose jobs after the scarce hours, with fifo as today",
+        ): "loose jobs after the scarce hours, fifo as today",
         Option("fifo", 5, "free types"): "free choice of the types",
-        Option("fifo", 6, "fixed types"): "6 slots in place of 5 (+ 1 RTX A5000)",
-        Option("fifo", 4, "fixed types"): "4 slots in place of 5 (- 1 RTX 3090)",
-        Option("fifo", 7, "plus RTX A4500"): "7 slots in place of 5 (+ 2 RTX A4500)",
+        Option("fifo", 6, "fixed types"): "6 slots instead of 5 (+ 1 RTX A5000)",
+        Option("fifo", 4, "fixed types"): "4 slots instead of 5 (- 1 RTX 3090)",
+        Option("fifo", 7, "plus RTX A4500"): "7 slots instead of 5 (+ 2 RTX A4500)",
         Option("fifo", 5, "spot RTX A4500"): "RTX A4500 as spot instances",
         Option(
             "edf", 4, "all RTX A4500"
-        ): "edf in place of fifo; all slots of type RTX A4500; 4 slots in place of 5",
+        ): "edf instead of fifo; all slots of type RTX A4500; 4 slots instead of 5",
     }
     names = {str(option): own.instruction(option) for option in told}
     assert names == {str(option): text for option, text in told.items()}
@@ -424,11 +423,11 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
     assert half > found.saved(found.best).half_width
     sure = found.lines[2]
     assert (
-        "over 3 seeds of stock and delays on these jobs alone that the search" in sure
+        "over 3 seeds (the same jobs, other stock and delays) that the search" in sure
     )
     low, high = saved.mean() - half, saved.mean() + half
     assert (
-        f"; for days like these {low:.2f} to {high:.2f} USD (9 days, drawn again in"
+        f"; for days like these {low:.2f} to {high:.2f} USD (bootstrap of 9 days in"
         " blocks of 3)" in sure
     )
     assert (found.advised == found.best) == (low > 0)
@@ -436,7 +435,9 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
 
 def test_a_short_log_says_that_it_says_nothing_of_other_days(tmp_path):
     own = advice_on(log_of_days(tmp_path, 2, 8), range(3), slots=2)
-    assert "; no interval for other days: the log has fewer than 7." in own.lines[2]
+    assert (
+        "; no interval for other days, since the log has fewer than 7." in own.lines[2]
+    )
     assert own.for_days(own.best) is None
 
 

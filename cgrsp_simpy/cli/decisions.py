@@ -183,8 +183,7 @@ def _bounded(
     known = any(bound.value is not None for bound in bounds)
     least = f"{value.mean:.2f}" if value.low < 0 else interval(value, value.n)
     title = (
-        f"no policy has less than {least} {UNITS[objective]}, in the mean over the"
-        " draws"
+        f"no policy has less than {least} {UNITS[objective]}, averaged over the draws"
     )
     more = {
         "bin_min": programs[0].step_s / 60 if programs else None,
@@ -204,13 +203,13 @@ def caveats(
         notes.append(f"{NONE_KNOWN} for {many(unknown, 'seed')}, which count as 0")
     if value.low < 0:
         notes.append(
-            f"that is the mean of these {value.n} seeds; they are too few for an"
-            " interval of other seeds: it would reach below 0"
+            f"mean of these {value.n} seeds alone: they are too few for an interval,"
+            " which would include negative values"
         )
     if scenario.market.persists:
         notes.append(
-            "of policies that know how the stock will go; each seed has a course of"
-            " its own"
+            "the bound is for policies that know the future stock, which differs by"
+            " seed"
         )
     if scenario.terms.warm_s or scenario.terms.retry_s is not None:
         notes.append("provisioning is left out, as instances may be warm or refused")
@@ -220,7 +219,7 @@ def caveats(
         ).mean
         notes.append(
             f"prices in bins of {programs[0].step_s / 60:g} min: {below:.2f} below the"
-            " program in groups; narrower bins raise the bound, and take longer"
+            " program in groups; narrower bins raise the bound and take longer"
         )
     else:
         notes.append(f"all draws of each job, in steps of {bounds[0].step_s:g} s")
@@ -239,7 +238,7 @@ def _clairvoyant(
     done = dict(progress(results, total=len(tasks), unit=" optima"))
     rows = [{"seed": seed, **done[seed]} for seed in seeds]
     value = over_seeds(scenario, seeds, [row["value"] for row in rows])
-    title = f"who knows every draw has {interval(value, value.n)} {UNITS[objective]}"
+    title = f"with all draws known: {interval(value, value.n)} {UNITS[objective]}"
     return rows, title, {"optimum": plain_mean(value)}
 
 

@@ -143,9 +143,9 @@ def _fit(args: argparse.Namespace) -> Answer:
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]
     heads = [
-        "snapshots | law: mean runs, hours, shares, %, and correlations of the status"
+        "snapshots | model: mean runs, hours, shares, %, and correlations of the status"
     ]
-    heads += ["the second half of the snapshots | the law of the first"] * bool(later)
+    heads += ["the second half of the snapshots | the model of the first"] * bool(later)
     content = document(", ".join(map(str, args.files)), rows, second_halves=later)
     shown = [
         _table(head, [_beside(row) for row in half])

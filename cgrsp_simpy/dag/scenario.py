@@ -150,8 +150,8 @@ class DagSubject(Subject):
         test = rank_test(values.T)
         heading = (
             f"mean ranks of makespan_s: Friedman chi-square {test.statistic:.1f}, p"
-            f" {test.p:.2g}; ranks that differ by more than"
-            f" {test.critical_difference:.2f} differ (Nemenyi, 5 %)"
+            f" {test.p:.2g}; differences over {test.critical_difference:.2f} are"
+            " significant (Nemenyi, 5 %)"
         )
         rows = sorted(zip(test.mean.tolist(), study.policies))
         cells = [[name, f"{rank:.2f}"] for rank, name in rows]

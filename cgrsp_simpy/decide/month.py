@@ -24,7 +24,7 @@ from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import simulate_for_study
-from cgrsp_simpy.studies.study import Row
+from cgrsp_simpy.studies.study import Row, many
 from cgrsp_simpy.studies.subject import Parameter, Subject, subject_of
 
 # inferred: the thesis does not print it
@@ -290,7 +290,7 @@ class Month(Model):
     def name(self) -> str:
         """The number of days and the mix."""
         shares = ", ".join(f"{kind} {share:g}" for kind, share in self.mix.items())
-        return f"{self.days} days of {shares}"
+        return f"{many(self.days, 'day')} of {shares}"
 
     @property
     def jobs(self) -> int:

@@ -103,8 +103,8 @@ class LlmReport(Report):
         request = claim.job
         if kind == "submit":
             return (
-                f"request {request.name}, {request.prompt_tokens} prompt tokens,"
-                f" {request.output_tokens} to come, weight {request.weight:g}"
+                f"request {request.name}, {request.prompt_tokens} prompt and"
+                f" {request.output_tokens} output tokens, weight {request.weight:g}"
             )
         since = "of wait" if kind == "start" else "after its arrival"
         return f"{claim.env.now - request.submit_s:.2f} s {since}"

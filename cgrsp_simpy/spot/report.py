@@ -80,7 +80,8 @@ class SpotReport(Report):
         return super().timeline(run, resources=names, **parts)
 
     def describe(self, kind: str, claim: Claim) -> str:
-        return f"{claim.run.view.left_s / HOUR_S:.2f} h of computing left"
+        left_s = claim.job.work_s if kind == "submit" else claim.run.view.left_s
+        return f"{left_s / HOUR_S:.2f} h of computing left"
 
 
 def figures(course: Course) -> dict[str, float]:

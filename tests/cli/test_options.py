@@ -126,8 +126,8 @@ def test_work_of_a_minute_is_announced_and_of_an_hour_refused(
             {"persists": True, "retry_s": 0.0},
             [
                 "no bound known for 1 seed, which count as 0",
-                "that is the mean of these 3 seeds; they are too few",
-                "of policies that know how the stock will go",
+                "mean of these 3 seeds alone: they are too few",
+                "the bound is for policies that know the future stock",
                 "provisioning is left out, as instances may be warm or refused",
                 "prices in bins of 1.5 min: 0.25 below the program in groups",
             ],

@@ -98,7 +98,7 @@ def test_the_view_shows_what_replicas_have_to_do():
         ),
         (
             lambda view: [],
-            "left 5 jobs waiting, job 1 (request 1, 300 prompt tokens, 1 to come",
+            "left 5 jobs waiting, job 1 (request 1, 300 prompt and 1 output tokens",
         ),
     ],
 )

@@ -139,6 +139,7 @@ def test_commands_print_the_pinned_lines(line, folder, monkeypatch, caplog):
     text, numbers = parts(printed(line))
     expected, values = parts(json.loads(PINS.read_text(encoding="utf-8"))[line])
     assert text == expected
+    assert "csv" in line or not re.search(r"\bnan\b", " ".join(text)), "a reader's nan"
     assert numbers == pytest.approx(values, rel=1e-7)
 
 

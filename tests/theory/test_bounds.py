@@ -360,12 +360,11 @@ def reported(monkeypatch, *values):
 def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds(monkeypatch):
     table, found = reported(monkeypatch, 0.01, 0.83)
     head = (
-        "quiet: no policy has less than 0.42 per cent missed, in the mean over the"
-        " draws"
+        "quiet: no policy has less than 0.42 per cent missed, averaged over the draws"
     )
     note = (
-        "that is the mean of these 2 seeds; they are too few for an interval of other"
-        " seeds: it would reach below 0"
+        "mean of these 2 seeds alone: they are too few for an interval, which would"
+        " include negative values"
     )
     assert (
         table.startswith(head) and note in table.splitlines() and note in found["notes"]
@@ -387,7 +386,7 @@ def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds(monkeypat
             [Bound(0.5, None, 10.0), Bound(0.5, 0.7, 600.0)],
             10,
             "prices in bins of 10 min: 0.20 below the program in groups; narrower bins"
-            " raise the bound, and take longer",
+            " raise the bound and take longer",
         ),
     ],
 )

@@ -148,20 +148,18 @@ def code(
                 with _limited(submitted):
                     off = fault(submitted, *case.values())
             except (Exception, SystemExit) as error:
-                off = _described(error)
+                off = (
+                    "a process yields events, such as `yield env.timeout(5)`, not"
+                    " `yield 5`"
+                    if is_invalid_yield(error)
+                    else error_text(error)
+                )
             if off:
                 values = [f"{name} {_formatted(value)}" for name, value in case.items()]
                 return f"{off} (with {', '.join(values)})" if values else off
         return ""
 
     return judge
-
-
-def _described(error: BaseException) -> str:
-    """Return the text of an answer's error, in one line."""
-    if is_invalid_yield(error):
-        return "a process yields events, such as `yield env.timeout(5)`, not `yield 5`"
-    return error_text(error)
 
 
 @contextmanager
@@ -214,9 +212,11 @@ def same(
             for wrong, hint in mistakes
             if _alike(result, np.asarray(wrong(*deepcopy(case)), float), within)
         )
-        return next(
-            hints, f"{_formatted(result)} comes out, it should be {_formatted(wanted)}"
-        )
+        texts = [_formatted(result), _formatted(wanted)]
+        if result.shape == wanted.shape and texts[0] == texts[1]:
+            n = np.argmax(np.abs(result - wanted))
+            texts = [f"{numbers.flat[n]:.9g}" for numbers in (result, wanted)]
+        return next(hints, " comes out, it should be ".join(texts))
 
     return fault
 
@@ -227,11 +227,12 @@ def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
 
 
 def _numbers(result: Any) -> np.ndarray:
-    """Return a result as numbers; TypeError for texts, even of numbers."""
-    if any(
-        isinstance(each, str | bytes) for each in np.ravel(np.array(result, object))
+    """Return a result as numbers; TypeError for all else, such as texts of numbers."""
+    if not all(
+        isinstance(value, Real | np.bool_)
+        for value in np.ravel(np.array(result, object))
     ):
-        raise TypeError(f"{shown(result)} has texts in place of numbers")
+        raise TypeError(f"{shown(result)} comes out in place of numbers")
     return np.asarray(result, float)
 
 
@@ -246,8 +247,9 @@ def _formatted(value: Any) -> str:
     """Format numbers to four significant figures, at most ten numbers."""
     if np.ndim(value) == 0:
         return f"{value:.4g}" if isinstance(value, Real | np.ndarray) else str(value)
-    listed = [_formatted(each) for each in value]
-    return f"[{', '.join(listed[:10])}{', ...' * (len(listed) > 10)}]"
+    listed = [_formatted(number) for number in value]
+    listed[10:] = [f"..., {len(listed)} in all"] * (len(listed) > 10)
+    return f"[{', '.join(listed)}]"
 
 
 class Environment(simpy.Environment):
@@ -256,7 +258,7 @@ class Environment(simpy.Environment):
     Raises RuntimeError on the event after EVENTS.
     """
 
-    events = 0
+    events: float = 0
 
     def schedule(self, *arguments: Any, **keywords: Any) -> None:
         self.events += 1

@@ -39,8 +39,8 @@ def _replay(process: Any, servers: int, *log: Any) -> list[Any]:
 # ---- lecture 5: validation ----
 
 
-def _repair_waits(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
-    return waits(arrivals, np.add(fetches, repairs), bays) + fetches
+def _repairs(bays: int, arrivals: Any, fetches: Any, repairs: Any) -> Any:
+    return arrivals, waits(arrivals, np.add(fetches, repairs), bays) + fetches
 
 
 # ---- lecture 6: random numbers ----
@@ -85,14 +85,16 @@ MEAN_COUNTS = np.repeat([0.2, 1.0, 0.2], [80, 120, 40])
 
 def _arrivals(submitted: Any, seed: int, days: int) -> list[float]:
     """Return the arrival times that an answer's process produces in `days` days."""
-    env, arrivals = simpy.Environment(), list[float]()
+    env, arrivals = Environment(), list[float]()
+    env.events = -math.inf  # days have many; `arrive` limits the arrivals
 
     def arrive() -> None:
-        few = len(arrivals) < 500 * days
-        require(few, "arrivals", len(arrivals), "about 144 per day")
+        require(
+            len(arrivals) < 500 * days, "arrivals", len(arrivals), "about 144 per day"
+        )
         arrivals.append(env.now)
 
-    env.process(submitted(env, stream(seed, "exercise"), arrive))
+    env.start(submitted(env, stream(seed, "exercise"), arrive))
     env.run(24 * days)
     return arrivals
 
@@ -118,7 +120,9 @@ def arrivals_fault(submitted: Any, seed: int) -> str:
         "the means are right, but the counts do not vary as Poisson counts": (
             not wrong.any()
         ),
-        "the rate is the same in all hours": np.ptp(means) < 0.5,
+        "the rate is the same in all hours": (
+            np.ptp(hourly := means.reshape(24, 10).sum(axis=1)) < hourly.max() / 2
+        ),
         "the counts are wrong around 8 or 20 o'clock: the rate changes while the"
         " process waits": not (wrong[:70].any() or wrong[110:190].any()),
         "there should be 10 arrivals per hour from 8 to 20 o'clock, else 2, at any"
@@ -166,8 +170,8 @@ def _d(n: int, family: Any, *parameters: float, side: Any = "two-sided") -> floa
 
 def _p(n: int, fitted: int, family: Any = stats.gamma) -> float:
     """Return the p of a chi-square test with 20 equiprobable cells; fitted: ddof."""
-    cdf = family(*family.fit(_service_s(n), floc=0)).cdf(_service_s(n))
-    cells = np.histogram(cdf, 20, range=(0, 1))[0]
+    cdf = family(*family.fit(x := _service_s(n), floc=0)).cdf
+    cells = np.histogram(cdf(x), 20, range=(0, 1))[0]
     return float(stats.chisquare(cells, ddof=fitted).pvalue)
 
 
@@ -253,6 +257,10 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: stats.binom.sf(count - 1, days, 0.05),
                 "that is one of the two ranks; both count",
             ),
+            Mistake(
+                lambda: 100 * stats.binom.sf(count - 1, days, 0.1),
+                "that is in percent",
+            ),
             way="which distribution has the number of such days?",
         ),
         numbers=lambda rng: {
@@ -274,29 +282,28 @@ EXERCISES: dict[str, Exercise] = {
                 }
             ),
             same(
-                _repair_waits,
+                _repairs,
                 Mistake(
-                    lambda bays, arrivals, fetches, repairs: waits(
-                        arrivals, np.add(fetches, repairs), bays
+                    lambda bays, arrivals, fetches, repairs: (
+                        arrivals,
+                        waits(arrivals, np.add(fetches, repairs), bays),
                     ),
                     "the wait ends when the repair begins, after fetching",
                 ),
                 Mistake(
-                    lambda bays, arrivals, _, repairs: waits(arrivals, repairs, bays),
+                    lambda bays, arrivals, _, repairs: (
+                        arrivals,
+                        waits(arrivals, repairs, bays),
+                    ),
                     "the part is not fetched",
                 ),
                 Mistake(
-                    lambda _, *case: _repair_waits(1, *case),
+                    lambda _, *case: _repairs(1, *case),
                     "the next job arrives only when the one before has left: start a"
                     " process per job",
                 ),
-                Mistake(
-                    lambda *case: case[2],
-                    "no job waits for a bay",
-                ),
-                tried=lambda submitted, *case: [
-                    wait for _, wait in sorted(_replay(submitted, *case))
-                ],
+                Mistake(lambda *case: case[1:3], "no job waits for a bay"),
+                tried=lambda *case: np.transpose(sorted(_replay(*case))),
             ),
         ),
     ),
@@ -313,6 +320,7 @@ EXERCISES: dict[str, Exercise] = {
                 "that is the mean number of rejections; how likely is none?",
             ),
             Mistake(lambda: level, "that is the probability for one test"),
+            Mistake(lambda: 100 - 100 * (1 - level) ** tests, "that is in percent"),
             way="what is the probability that all tests accept it?",
         ),
         numbers=lambda rng: {
@@ -489,7 +497,7 @@ EXERCISES: dict[str, Exercise] = {
                 ),
                 Mistake(
                     lambda gaps, priorities, works: _served(
-                        gaps, [-each for each in priorities], works
+                        gaps, np.negative(priorities), works
                     ),
                     "the lowest number is served first",
                 ),
@@ -554,6 +562,11 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: _p(n, 3),
                 "that has 16 degrees of freedom; the lower end was not fitted",
             ),
+            Mistake(
+                lambda: stats.chi2.isf(_p(n, 2), 17),
+                "that is the statistic; the question is for its p-value",
+            ),
+            Mistake(lambda: 100 * _p(n, 2), "that is in percent"),
             Mistake(
                 lambda: 1 - _p(n, 2),
                 "that is the probability of a smaller statistic, not of a larger one",

@@ -62,11 +62,15 @@ def _late(gaps: Any, works: Any, warm_up: float, *, served: int = 0) -> float:
     return float(times[np.cumsum(gaps) + served * times >= warm_up].mean())
 
 
-def _closing(gaps: Any, works: Any, closes: float) -> tuple[int, float, float]:
-    """Return the number of arrivals before closing, and the last service's bounds."""
-    inside = int(np.sum(np.cumsum(gaps) <= closes))
-    end = np.cumsum(gaps)[inside - 1] + _responses(gaps, works)[inside - 1]
-    return inside, end - works[inside - 1], end
+def _closing(gaps: Any, works: Any, closes: float) -> np.ndarray:
+    """Return the number of arrivals before closing, begin and end of the last service,
+    and the time of the last event, which may be the next arrival.
+    """
+    inside = np.sum((arrivals := np.cumsum(gaps)) <= closes)
+    end = (arrivals + _responses(gaps, works))[inside - 1]
+    return np.array(
+        [inside, end - works[inside - 1], end, max([end, *arrivals[inside:][:1]])]
+    )
 
 
 def _batches(waits: Any, batches: int, *, times: float = 0.0, ddof: int = 1) -> Any:
@@ -277,13 +281,16 @@ EXERCISES: dict[str, Exercise] = {
         " served, and the time at which the last one leaves.",
         code(
             "a function of env, desk, gaps, works and closes",
-            drawn(lambda rng: {**_customers(rng), "closes": rng.uniform(60, 120)}),
+            drawn(
+                lambda rng: {
+                    **(case := _customers(rng)),
+                    "closes": case["gaps"][0] + rng.uniform(50, 110),
+                }
+            ),
             same(
-                lambda *case: np.array(_closing(*case))[[0, 2]],
+                lambda *case: _closing(*case)[[0, 2]],
                 Mistake(
-                    lambda gaps, works, _: np.array(_closing(gaps, works, math.inf))[
-                        [0, 2]
-                    ],
+                    lambda gaps, works, _: _closing(gaps, works, math.inf)[[0, 2]],
                     "that serves the customers who come after closing as well",
                 ),
                 Mistake(
@@ -298,8 +305,13 @@ EXERCISES: dict[str, Exercise] = {
                     "the last customer leaves after the doors close",
                 ),
                 Mistake(
-                    lambda *case: np.array(_closing(*case))[[0, 1]],
+                    lambda *case: _closing(*case)[[0, 1]],
                     "that is when the last service begins; when does it end?",
+                ),
+                Mistake(
+                    lambda *case: _closing(*case)[[0, 3]],
+                    "the last event may be the arrival of a customer who does not"
+                    " enter; record the departures",
                 ),
                 tried=lambda submitted, *case: submitted(*system(), *case),
             ),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 from scipy import stats
-from support import answer_of, code_tests, number_tests
+from support import answer_of, code_tests, edited, number_tests
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.exercises import check
@@ -96,6 +96,7 @@ SOURCES = [
     (inversion, ""),
     (present_rate, AROUND),
     (mean_rate, "the same in all hours"),
+    (edited(thinning, "1 / 10", "10"), "any time of an hour"),
     (half_hourly_batches, "any time of an hour"),
     (one_at_the_start, "at time 0"),
     (own_generator(None), "from `rng`"),
@@ -179,6 +180,8 @@ WRONG = [
         *("        with", "        yield env.timeout(fetch)\n        with"),
     ),
     ("5.3", "a process per job", "job(fetch", "job(arrival, fetch", *ONE_BY_ONE),
+    ("5.3", "it should be [[", "(arrival, env.now", "(env.now, env.now"),
+    ("5.3", "it should be [[", "(arrival, env.now - arrival)", "env.now - arrival"),
     ("14.2", "lower end", "low - 1", "low"),
     ("14.2", "upper end", "high]", "high - 1]"),
     ("14.2", "of the values", lambda x, p: np.quantile(x, [0.025, 0.975])),
@@ -211,6 +214,8 @@ WRONG = [
     ("6.3", "use 1 - U", "1 - x", "x"),
     ("6.3", "not the rate", "-mean * log(1 - x / m)", "-log(1 - x / m) / mean"),
     ("6.3", "comes out", ahead(RIGHT["6.3"])),
+    ("6.3", "in all] comes out", "range(n)", "iter(int, 1)"),
+    ("7.2", "is not a process", lambda *case: None),
     ("7.3", "one over", "1 / shape", "shape"),
     ("7.3", "exponential", "** (1 / shape)", ""),
     ("7.3", "use 1 - U", "1 - u", "u"),
@@ -296,6 +301,7 @@ OF_STUDENTS = {
         (lambda count, days: stats.binom.sf(count, days, 0.1), "more than the count"),
         (lambda count, days: stats.binom.pmf(count, days, 0.1), "exactly"),
         (lambda count, days: stats.binom.sf(count - 1, days, 0.05), "both count"),
+        (lambda count, days: 100 * stats.binom.sf(count - 1, days, 0.1), "in percent"),
     ],
     "14.1": [
         (unseen, "right"),
@@ -322,6 +328,7 @@ OF_STUDENTS = {
         (lambda n: p(n, 0), "19"),
         (lambda n: p(n, 1), "18"),
         (lambda n: 1 - p(n), "smaller statistic"),
+        (lambda n: stats.chi2.isf(p(n), 17), "that is the statistic"),
     ],
 }
 

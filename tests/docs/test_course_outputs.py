@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
-from support import answer_of, code_tests, fifo_waits, number_tests
+from support import answer_of, code_tests, edited, fifo_waits, number_tests
 
 from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import outputs
@@ -63,13 +63,8 @@ def steady_by(rule, column=1, at_zero=False):
     return steady
 
 
-def closing_by(result, stops=True):
-    def closing(env, desk, gaps, works, closes):
-        kept = np.cumsum(gaps) <= (closes if stops else np.inf)
-        rows = serve(env, desk, np.array(gaps)[kept], np.array(works)[kept])
-        return result(rows, closes)
-
-    return closing
+def closing(*texts):
+    return edited(RIGHT["9.3"], *texts)
 
 
 def by_batches(waits, batches, quantile=None, ddof=1, order="C"):
@@ -92,10 +87,24 @@ WRONG = [
     ("9.1", steady_by(arrived, 2), "time in the system"),
     ("9.1", steady_by(arrived, at_zero=True), "first customer arrives"),
     ("9.1", lambda env, desk, *_: 1.0, "comes out"),
-    ("9.3", closing_by(lambda r, _: (len(r[0]), r[2].max()), False), "after closing"),
-    ("9.3", closing_by(lambda r, at: (sum(r[2] <= at), at)), "inside at closing"),
-    ("9.3", closing_by(lambda r, at: (len(r[0]), at)), "after the doors close"),
-    ("9.3", closing_by(lambda r, _: (len(r[0]), r[1].max())), "service begins"),
+    ("9.3", closing("env.now > closes", "False"), "after closing"),
+    (
+        "9.3",
+        closing("len(ends), ends[-1]", "sum(np.array(ends) <= closes), closes"),
+        "inside at closing",
+    ),
+    ("9.3", closing("ends[-1]", "closes"), "after the doors close"),
+    (
+        "9.3",
+        closing(
+            *("(work)\n        ends.append(env.now)", "(work)"),
+            *("yield turn", "yield turn\n            ends.append(env.now)"),
+        ),
+        "service begins",
+    ),
+    ("9.3", closing("ends[-1]", "env.now"), "the last event"),
+    ("9.4", lambda *_: iter("ab"), "in place of numbers"),
+    ("9.4", lambda *case: np.round(RIGHT["9.4"](*case), 2), "it should be 41.2752622"),
     (
         "9.4",
         lambda x, _: (statistics.mean(x).low, statistics.mean(x).high),

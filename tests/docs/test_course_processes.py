@@ -371,9 +371,9 @@ def test_texts_are_no_numbers_and_a_student_has_a_name():
         wait = yield from RIGHT["2.2"](env, desk, service)
         return str(wait)
 
-    assert "has texts in place of numbers" in check("2.2", texts).message
+    assert "comes out in place of numbers" in check("2.2", texts).message
     text = check("1.2", lambda events: list(map(str, RIGHT["1.2"](events))))
-    assert "has texts in place of numbers" in text.message
+    assert "comes out in place of numbers" in text.message
     check_refused(lambda: check("1.1", 3.0, b"Ana"), "student(=b'Ana') must be a name")
 
 

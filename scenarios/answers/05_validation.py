@@ -15,7 +15,7 @@ student = "Ada"
 
 # %%
 lists = re.findall(r"\[(.*?)\]", cg.exercises.question(5.1, student))
-log, model = (np.array(each.split(", "), float) for each in lists)
+log, model = (np.array(numbers.split(", "), float) for numbers in lists)
 difference = model - log
 answer = t.ppf(0.975, 9) * difference.std(ddof=1) / np.sqrt(10)
 print(f"{difference.mean():.2f} ± {answer:.2f} min: the model waits too little")

@@ -17,8 +17,8 @@ student = "Ada"
 # independent tests with the product of these probabilities.
 
 # %%
-found = re.search(r"(\d+) .* level ([\d.]+)\. ", cg.exercises.question(6.1, student))
-tests, level = int(found[1]), float(found[2])
+match = re.search(r"(\d+) .* level ([\d.]+)\. ", cg.exercises.question(6.1, student))
+tests, level = int(match[1]), float(match[2])
 answer = 1 - (1 - level) ** tests
 least = stream(6, "p-values").random((100_000, tests)).min(axis=1)
 print(f"{tests} tests, level {level}: by formula {answer:.3f}", end="; ")

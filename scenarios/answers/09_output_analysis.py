@@ -9,7 +9,6 @@ import numpy as np
 from scipy.stats import t
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 
 student = "Ada"
 
@@ -51,13 +50,13 @@ text = cg.exercises.question(9.2, student)
 print(text)
 pilot, percent = re.search(r"\[(.*?)\].* ([\d.]+) %", text).groups()
 days = [float(wait) for wait in pilot.split(",")]
-answer = statistics.replications_needed(days, float(percent) / 100)
+answer = cg.statistics.replications_needed(days, float(percent) / 100)
 print(f"{answer} days are needed")
 print("9.2:", cg.exercises.check(9.2, answer, student))
 
 # %% [markdown]
-# **9.3** The source stops at closing time. `env.run()` then ends with the last event,
-# and this is the departure of the last customer.
+# **9.3** The source stops at closing time. The last event is not always a departure: it
+# may be the arrival of the customer who does not enter. So record the departures.
 
 
 # %%

@@ -111,11 +111,13 @@ def bank(env, draw, tellers=1, gap_min=5.0, service_min=4.0, open_min=480.0):
     def source():
         nonlocal customers
         while True:
-            yield env.timeout(draw("gaps").exponential(gap_min))
-            if env.now > open_min:
-                return
+            gap = draw("gaps").exponential(gap_min)
+            if env.now + gap > open_min:
+                break
+            yield env.timeout(gap)
             customers += 1
             env.process(customer(draw("services").exponential(service_min)))
+        yield env.timeout(open_min - env.now)  # until the doors close
 
     env.process(source())
     env.run()
@@ -164,8 +166,9 @@ print(claim("The days differ by a factor of more than three", differ, above=3))
 #     t s / sqrt(n)
 #
 # with the standard deviation s of the n values and the 97.5 % point t of Student's
-# distribution with n - 1 degrees of freedom, 2.262 for ten values. In the long run 95
-# of 100 such intervals contain the true mean.
+# distribution with n - 1 degrees of freedom, 2.262 for ten values. If the values are
+# normally distributed, 95 of 100 such intervals contain the true mean in the long run;
+# if they are skewed, such as these mean waits, somewhat fewer (lecture 9).
 
 # %%
 interval = cg.statistics.mean(waits_min)

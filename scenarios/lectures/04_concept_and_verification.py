@@ -172,8 +172,8 @@ for time_h, event, number, *_ in run(beds=2, case=CASE)[1][7:12]:
 
 # %% [markdown]
 # ## Checks 2 to 4: what must hold in every run
-# **Conservation**: patients who have arrived and not left are in the queue or in a bed,
-# after every event. The program counts them in both ways.
+# **Conservation**: patients who have arrived and not left are in the queue or in a bed
+# whenever the clock advances. The program counts them in both ways.
 #
 # **Little's law** (lecture 3): the mean number inside times the length of the run is
 # the sum of all times inside.

@@ -158,21 +158,25 @@ print(claim("right to half a minute, 200 days", close, above=-0.5, below=0.5))
 # the day, the rank of its mean wait is uniform on 1 to 20 if the model is right.
 
 # %%
-ranks = {}
+ranks, error = {}, np.sqrt((20**2 - 1) / 12 / 20)
+print(f"standard error of a mean of 20 ranks: {error:.1f}")
 for name in ("right", "shortest first"):
     replications = [
         [model(day, copy, **MODELS[name]).mean() for day in range(20)]
         for copy in range(1, 20)
     ]
     ranks[name] = 1 + np.sum(replications < system[:20].mean(axis=1), axis=0)
-    print(f"{name:15} mean rank of 20 days {ranks[name].mean():5.1f}")
+    apart = (ranks[name].mean() - 10.5) / error
+    print(f"{name:15} mean rank of 20 days {ranks[name].mean():5.1f}", end=", ")
+    print(f"{apart:+.1f} standard errors from 10.5")
 right_rank, order_rank = (days.mean() for days in ranks.values())
 print(claim("right: the mean rank is near 10.5", right_rank, above=5.5, below=15.5))
 print(claim("shortest first: the system waits longer", order_rank, above=12))
 
 # %% [markdown]
-# The standard error of a mean of 20 such ranks is 1.3. Shortest first: the system waits
-# longer than most replications, so that even 20 days show the error.
+# By chance, the mean rank of the right model is about two standard errors below 10.5,
+# which happens to one right model in twenty. Shortest first: the system waits longer
+# than most replications, so that even 20 days show the error.
 
 
 # %%

@@ -1,5 +1,5 @@
-"""The usual Kolmogorov-Smirnov test rejects a fitted exponential distribution nine
-times too rarely, and a fitted lognormal distribution about 300 times too rarely.
+"""The usual Kolmogorov-Smirnov test rejects a fitted exponential distribution about
+nine times too rarely, and a fitted lognormal distribution about 300 times too rarely.
 
 (Lecture 8: input modelling)
 """
@@ -130,15 +130,15 @@ for name in DRAW:
     print(f"{name:11}: {count:4} of {len(d)} rejected", end=", ")
     print(f"{factors[0]:.4g} times too rarely [{factors[1]:.4g}, {factors[2]:.4g}]")
     print(f"             correct 5 % point: {critical[name]:.4f}")
-print(claim("exponential: nine times", times["exponential"], above=8, below=10))
+print(claim("exponential: about nine times", times["exponential"], above=8, below=10))
 print(
     claim("lognormal: about 300 times", times["lognormal"].mean, above=200, below=500)
 )
 
 # %% [markdown]
-# The right family is rejected nine times too rarely with one fitted parameter, and
-# about 300 times too rarely with two. Does this matter if the family is wrong? Now the
-# data come from a gamma distribution with shape 2, and a lognormal distribution is
+# The right family is rejected about nine times too rarely with one fitted parameter,
+# and about 300 times too rarely with two. Does this matter if the family is wrong? Now
+# the data come from a gamma distribution with shape 2, and a lognormal distribution is
 # fitted. The **power** of a test is the probability that it rejects a wrong
 # distribution.
 
@@ -246,7 +246,7 @@ def hotline(env, draw, calls=TRUE_CALLS, agents=3):
     env.run(DAYS * 1440)
 
 
-mean, sigma = float(fits["lognormal"].mean()), float(parameters[0])
+sigma, mean = float(fits["lognormal"].args[0]), float(fits["lognormal"].mean())
 fitted_talk = lognormal(mean, sigma)
 even = [per_h.mean()] * 24
 models = {

@@ -29,7 +29,6 @@ from matplotlib import pyplot as plt
 from scipy.stats import t
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
@@ -54,7 +53,7 @@ def post_office(env, draw, clerks=2, gap=2.0, work=3.2, closes=480.0):
             env.process(customer(draw("work").exponential(work)))
 
     env.process(source())
-    env.run()  # until the last customer has left
+    env.run()  # until all customers have left
 
 
 # %% [markdown]
@@ -70,7 +69,8 @@ for n in (7, 30, 120):
     x = waits_min[:n]
     half = t.ppf(0.975, n - 1) * x.std(ddof=1) / np.sqrt(n)
     print(f"{n:3} days: mean wait {x.mean():.2f} ± {half:.2f} min")
-months = [statistics.mean(x) for x in waits_min.reshape(4, 30)]  # the same, in one call
+# the same interval in one call, for four months
+months = [cg.statistics.mean(x) for x in waits_min.reshape(4, 30)]
 for month in months:
     print(f" 30 days: mean wait {month.mean:.2f} ± {month.half_width:.2f} min")
 ratio = np.mean([month.half_width for month in months]) / half
@@ -86,7 +86,7 @@ print(claim(said, ratio, above=1.6, below=2.4))
 
 # %%
 for pilot in (10, 30, 120):
-    needed = statistics.replications_needed(waits_min[:pilot], 0.1)
+    needed = cg.statistics.replications_needed(waits_min[:pilot], 0.1)
     print(f"a pilot study of {pilot:3} days asks for {needed} days")
 
 # %% [markdown]
@@ -133,7 +133,7 @@ long_run = waits_s(100 + STUDIES * CUSTOMERS, SEED)[100:]
 studies = long_run.reshape(STUDIES, CUSTOMERS)
 lag1 = np.corrcoef(long_run[:-1], long_run[1:])[0, 1]
 print(f"correlation of a wait with the next one: {lag1:.2f}")
-naive = [statistics.mean(study) for study in studies]
+naive = [cg.statistics.mean(study) for study in studies]
 print(f"{coverage(naive)} of {STUDIES} intervals contain the true mean {truth_s:g} s")
 missed = STUDIES - coverage(naive)
 print(claim("About half miss the true mean", missed, above=75, below=125))
@@ -150,7 +150,7 @@ print(claim("About half miss the true mean", missed, above=75, below=125))
 # %%
 covered = {}
 for batches in (100, 50, 20, 10):
-    intervals = [statistics.batch_means(study, batches) for study in studies]
+    intervals = [cg.statistics.batch_means(study, batches) for study in studies]
     covered[batches] = coverage(intervals)
     size = CUSTOMERS // batches
     print(f"{batches:3} batches of {size:2} customers: {covered[batches]} of {STUDIES}")
@@ -159,6 +159,9 @@ print(claim("With longer batches more intervals contain the true mean", more, ab
 print(claim("400 customers are too few for ten batches", covered[10], below=188))
 
 # %% [markdown]
+# With longer batches more intervals contain the true mean. But 400 customers are too
+# few for ten batches: of 200 intervals 190 should contain it, and fewer than 188 do.
+#
 # ## Replications and the warm-up
 # The other method replicates the run. Each study has five runs of 100 customers, and
 # each run gives its mean wait. These means are independent, but every run starts empty,
@@ -173,14 +176,14 @@ print(claim("400 customers are too few for ten batches", covered[10], below=188)
 runs = np.array([waits_s(100, SEED + 1 + k) for k in range(5 * STUDIES)])
 curve_s = runs.mean(axis=0)
 welch_s = np.convolve(curve_s, np.ones(9) / 9, "valid")  # customers 5 to 96
-warm_up = statistics.mser5(curve_s)
-first_s = statistics.mean(runs[:, :5].mean(axis=1))
+warm_up = cg.statistics.mser5(curve_s)
+first_s = cg.statistics.mean(runs[:, :5].mean(axis=1))
 print(f"mean wait of customers 1 to 5: {first_s.mean:.1f} s; MSER-5 deletes {warm_up}")
 print(claim("The first customers wait less", first_s, below=truth_s))
 replicated = {}
 for deleted in (0, warm_up):
     means = runs[:, deleted:].mean(axis=1)
-    replicated[deleted] = [statistics.mean(x) for x in means.reshape(STUDIES, 5)]
+    replicated[deleted] = [cg.statistics.mean(x) for x in means.reshape(STUDIES, 5)]
     print(f"{deleted:2} customers deleted: mean {means.mean():5.2f} s,", end=" ")
     print(f"{coverage(replicated[deleted])} of {STUDIES} contain the true mean")
 kept = coverage(replicated[warm_up])
@@ -245,7 +248,7 @@ ratio = studies.mean(axis=1).std(ddof=1) / assumed_s
 print(
     claim("1. About three times the standard error assumed", ratio, above=2.5, below=4)
 )
-short_s = statistics.mean(runs[:, :20].mean(axis=1))
+short_s = cg.statistics.mean(runs[:, :20].mean(axis=1))
 print(claim("2. 1,000 short runs exclude the true mean", short_s, below=truth_s))
 inside = np.mean([(x.low <= waits_min) & (waits_min <= x.high) for x in months])
 print(claim("3. Fewer than half of the days are in the interval", inside, below=0.5))

@@ -4,13 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import log_ndtr
+from support import fifo_waits
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 
 
-def test_lecture_5_standard_error_of_the_mean_rank_of_20_days():
-    assert round(np.arange(1, 21).std() / np.sqrt(20), 1) == 1.3
+def test_lecture_3_somewhat_fewer_than_95_of_100_intervals_contain_the_mean():
+    arrivals, works = stream(0, "days").exponential(1, (2, 6000, 200))
+    days = [
+        np.mean(fifo_waits(at[at <= 480], 4 * work))
+        for at, work in zip(5 * arrivals.cumsum(axis=1), works)
+    ]
+    intervals = map(cg.statistics.mean, np.reshape(days, (-1, 10)))
+    assert 0.84 < np.mean([x.low <= np.mean(days) <= x.high for x in intervals]) < 0.93
 
 
 def test_lecture_14_times_are_correlated_at_distance_two_but_less():

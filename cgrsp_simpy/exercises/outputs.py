@@ -230,6 +230,11 @@ EXERCISES: dict[str, Exercise] = {
                     ),
                     "the first customer arrives gaps[0] after time 0",
                 ),
+                Mistake(
+                    lambda *_: 0.0,
+                    "nobody waits: start a process per customer, who holds the desk"
+                    " during the service",
+                ),
                 tried=lambda submitted, *case: submitted(*system(), *case),
             ),
         ),

@@ -75,7 +75,9 @@ print(claim("RANDU repeats itself after 2^29 numbers", repeats, equal=True))
 
 # %%
 N, TIMES = 9000, 100  # numbers per test, and tests
-by_source = {name: numbers(of(SEED), N * TIMES) for name, of in SOURCES.items()}
+by_source = {
+    name: numbers(generator(SEED), N * TIMES) for name, generator in SOURCES.items()
+}
 u = by_source["RANDU"]
 planes = np.unique(9 * u[:-2] - 6 * u[1:-1] + u[2:])
 print("9 u - 6 u' + u'' of RANDU:", *planes.astype(int))
@@ -237,9 +239,9 @@ for ratio in (*ratios["RANDU"], *ratios["PCG64"]):
 # With two streams, long service times follow each other, and so do short interarrival
 # times: the wait is at least a quarter longer. PCG64 gives the wait of the formula, and
 # so does RANDU, because this model never takes three successive numbers for one
-# customer. (One of its intervals just misses 1. One 95 % interval in twenty does, and
-# with more replications it contains 1.) A bad generator distorts the results if the
-# model depends on its fault, and no error is raised.
+# customer. (One of its intervals just misses 1, as one 95 % interval in twenty does.) A
+# bad generator distorts the results if the model depends on its fault, and no error is
+# raised.
 
 
 # %%

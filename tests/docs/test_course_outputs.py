@@ -86,6 +86,11 @@ WRONG = [
     ("9.1", steady_by(lambda rows, at: rows[1] >= at), "by the time of arrival"),
     ("9.1", steady_by(arrived, 2), "time in the system"),
     ("9.1", steady_by(arrived, at_zero=True), "first customer arrives"),
+    (
+        "9.1",
+        edited(RIGHT["9.1"], "env.process(c", "yield env.process(c"),
+        "per customer",
+    ),
     ("9.1", lambda env, desk, *_: 1.0, "comes out"),
     ("9.3", closing("env.now > closes", "False"), "after closing"),
     (

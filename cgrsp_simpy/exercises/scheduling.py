@@ -156,7 +156,7 @@ def _judge_policy(policy: Any) -> str:
 
 
 def _z(printed: float, mean: float, sd: float, *days: int) -> float:
-    return (printed - mean) / (sd * math.sqrt(sum(1 / each for each in days)))
+    return (printed - mean) / (sd * math.sqrt(sum(1 / count for count in days)))
 
 
 EXERCISES: dict[str, Exercise] = {

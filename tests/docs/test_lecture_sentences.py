@@ -51,22 +51,22 @@ def claims(script):
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
     ]
-    named = [each.id for each in calls if isinstance(each, ast.Name)]
+    named = [node.id for node in calls if isinstance(node, ast.Name)]
     assert named == ["said"] * len(said)
-    return said + [each.value for each in calls if isinstance(each, ast.Constant)]
+    return said + [node.value for node in calls if isinstance(node, ast.Constant)]
 
 
 @each_lecture
 def test_every_claim_held(script):
-    found = claims(script)
-    assert len(found) >= 3
+    sentences = claims(script)
+    assert len(sentences) >= 3
     out = script.with_suffix(".out").read_text(encoding="utf-8").splitlines()
-    for sentence in found:
+    for sentence in sentences:
         assert any(
             line == f"checked: {sentence}" or line.startswith(f"checked: {sentence} (")
             for line in out
         )
-    assert sum(line.startswith("checked: ") for line in out) >= len(found)
+    assert sum(line.startswith("checked: ") for line in out) >= len(sentences)
 
 
 # years, hours of the clock, quantiles, exact values and bounds of claims, which no code
@@ -101,10 +101,10 @@ def test_no_number_stands_in_the_text_alone(script):
         "",
         prose(script),
     )
-    found = set(re.findall(r"(?<![\w/])\d+(?:[.:,]\d+)*", text))
+    numbers = set(re.findall(r"(?<![\w/])\d+(?:[.:,]\d+)*", text))
     known |= ELSEWHERE.get(int(script.name[:2]), set())
     assert {
-        number for number in found if not {number, number.replace(",", "")} & known
+        number for number in numbers if not {number, number.replace(",", "")} & known
     } == set()
 
 

@@ -5,12 +5,12 @@ tiers of tests.
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from support import process
 
 TESTS = Path(__file__).parents[1]
 OPTIONS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -45,15 +45,14 @@ def folder(tmp_path):
     return tmp_path
 
 
+def asked(folder, *options):
+    """One run of pytest in a folder."""
+    return process([sys.executable, "-m", "pytest", "-q", *options], folder)
+
+
 def tried(folder, *options):
     """The examples that one run of pytest tries."""
-    subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *options],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
+    asked(folder, *options).check_returncode()
     numbers = (folder / "tried.txt").read_text().split()
     (folder / "tried.txt").unlink()
     return numbers
@@ -95,14 +94,7 @@ def test_no_test_is_both_slow_and_long(folder):
         "@pytest.mark.long\n"
         "def test_both(): pass\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode != 0
-    assert "test_both.py::test_both is both slow and long" in done.stdout + done.stderr
+    assert "test_both.py::test_both is both slow and long" in asked(folder).stderr
 
 
 CASES = """
@@ -118,9 +110,8 @@ def test_case(number): pass
 @pytest.mark.parametrize(("tier", "passed"), [([], 2), (["-m", "slow"], 1)])
 def test_of_a_test_with_quick_cases_the_other_cases_are_slow(folder, tier, passed):
     (folder / "test_cases.py").write_text(CASES)
-    command = [sys.executable, "-m", "pytest", "-q", "test_cases.py", *tier]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert f"{passed} passed, {3 - passed} deselected" in done.stdout
+    printed = asked(folder, "test_cases.py", *tier).stdout
+    assert f"{passed} passed, {3 - passed} deselected" in printed
 
 
 def marks_of(function):

@@ -4,19 +4,22 @@ of the whole, and each row of a schedule carries its own texts.
 
 import json
 import re
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from support import check_refused, csv_rows
+from support import check_bad_input, check_refused, csv_rows, outcome, output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli import main
+from cgrsp_simpy.cluster.logs import jobs_of
 from cgrsp_simpy.dag.logs import read_alibaba
 from cgrsp_simpy.hgsp.instance import cluster, write_instance
-from cgrsp_simpy.logs import Tags
+from cgrsp_simpy.logs import Tags, read_log
 
 CUSTOMERS = ("ann", "bob", "")
 
@@ -39,12 +42,26 @@ def tasks(rng, number=60):
 def requests(rng, number=60):
     return [
         {
+            "job_id": f"r{request}",
             "TIMESTAMP": f"2023-11-16 18:{rng.randrange(60):02}:{rng.randrange(60):02}",
             "ContextTokens": rng.randrange(1, 9000),
             "GeneratedTokens": rng.randrange(900),
             "customer": rng.choice(CUSTOMERS),
         }
-        for _ in range(number)
+        for request in range(number)
+    ]
+
+
+def jobs(rng, number=60):
+    return [
+        {
+            "job_id": f"j{job}",
+            "submit_s": 10 * job,
+            "service_s": rng.choice([20, 30, 400]),
+            "gpus": 1,
+            "customer": rng.choice(CUSTOMERS),
+        }
+        for job in range(number)
     ]
 
 
@@ -79,38 +96,156 @@ def file(tmp_path):
     return written
 
 
-def adds_up(report, whole, sums, means=()):
-    """Sums over the values are the whole's; means weighted by jobs are, too."""
-    jobs = sum(row["jobs"] for row in report)
-    for name in sums:
-        assert sum(row[name] for row in report) == pytest.approx(whole[name], rel=1e-12)
-    for name in means:
-        mean = sum(row[name] * row["jobs"] for row in report) / jobs
-        assert mean == pytest.approx(whole[name], rel=1e-12)
-    return jobs
+def hours(rows):
+    """Hours from start to end, in all."""
+    return sum(row["finish_s"] - row["start_s"] for row in rows) / 3600
 
 
-def test_tasks_of_a_file_are_reported_by_their_customers(file, seed=0):
-    rows = tasks(Random(seed))
-    instance = cg.hgsp.read_instance(file(rows), cluster("small"))
-    run = cg.simulate(cg.hgsp.Scenario(instance, noise=0.3), "atc", seed)
-    report, whole = run.by("customer"), run.summary()
-    sums, means = ("weighted_tardiness", "twct", "dmc"), ("act_s", "dmr_pct")
-    assert adds_up(report, whole, sums, means) == len(rows)
-    own = {row["task"]: row["customer"] for row in rows}
-    assert [row["customer"] for row in report] == sorted(set(own.values()))
-    schedule = run.rows()
-    assert all(row["customer"] == own[row["task"]] for row in schedule)
-    ran_h = (
-        sum(
-            row["finish_s"] - row["start_s"]
-            for row in schedule
-            if row["customer"] == "ann"
-        )
-        / 3600
+def mean_wait_s(rows):
+    return np.mean([row["start_s"] - row["submit_s"] for row in rows])
+
+
+class Case(NamedTuple):
+    """A module: rows of a file, its scenario, a policy, and words of the command.
+
+    column: of the file, and by which figures are reported. key: the column of the file
+    with names of jobs, and their column in results. sums, means: figures over the
+    values of which they are those of the whole. figures: of the rows of a value.
+    """
+
+    rows: Callable[[Random], list[dict[str, Any]]]
+    scenario: Callable[[str], Any]
+    policy: str
+    words: str
+    figures: dict[str, Callable[[Any], Any]]
+    sums: tuple[str, ...] = ()
+    means: tuple[str, ...] = ()
+    column: str = "customer"
+    key: tuple[str, str] = ("job_id", "job_id")
+
+
+CASES = {
+    "rental": Case(
+        jobs,
+        cg.trace,
+        "fifo",
+        "rental trace=FILE",
+        {
+            "wait_min": lambda rows: mean_wait_s(rows) / 60,
+            "cost_usd": lambda rows: sum(row["cost_usd"] for row in rows),
+        },
+        sums=("cost_usd",),
+        means=("wait_min", "tardiness_min"),
+    ),
+    "cluster": Case(
+        jobs,
+        lambda path: cg.cluster.Scenario(
+            jobs_of(read_log(path)), cg.cluster.Cluster((2,))
+        ),
+        "sjf",
+        "cluster trace=FILE cluster=1x2",
+        {"wait_s": mean_wait_s, "gpu_hours": hours},
+        means=("wait_s",),
+    ),
+    "waiting": Case(
+        jobs,
+        lambda path: cg.waiting.Scenario(
+            cg.waiting.read_jobs(path, whole=True).jobs, machines=2
+        ),
+        "ajw-t:wait_s=900",
+        "waiting trace=FILE machines=2",
+        {"wait_s": mean_wait_s},
+        means=("wait_s",),
+    ),
+    "hgsp": Case(
+        tasks,
+        lambda path: cg.hgsp.Scenario(
+            cg.hgsp.read_instance(path, cluster("small")), noise=0.3
+        ),
+        "atc",
+        "hgsp instance=FILE",
+        {"gpu_hours": hours},
+        sums=("weighted_tardiness", "twct", "dmc"),
+        means=("act_s", "dmr_pct"),
+        key=("task", "task"),
+    ),
+    "llm": Case(
+        requests,
+        lambda path: cg.llm.Scenario(
+            cg.llm.read_requests(path, weight="short"), cg.llm.Service(gpus=4)
+        ),
+        "wsrpt",
+        "llm trace=FILE service.gpus=4",
+        {"ttft_p90_s": lambda rows: np.percentile([r["ttft_s"] for r in rows], 90)},
+        means=("e2e_s", "ttft_s", "goodput_pct"),
+    ),
+    "dag": Case(
+        nodes,
+        lambda path: cg.dag.Scenario(f"{path}:j_1", cg.dag.Servers(2)),
+        "rtgs",
+        "dag:FILE:j_1 platform.gpus=2",
+        {
+            "gpu_hours": hours,
+            "last_finish_s": lambda rows: max(row["finish_s"] for row in rows),
+            "first_start_s": lambda rows: min(row["start_s"] for row in rows),
+        },
+        column="task_type",
+        key=("task_name", "node"),
+    ),
+}
+every_module = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@every_module
+def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file):
+    rows = case.rows(Random(0))
+    run = cg.simulate(
+        case.scenario(file(rows, header=case.rows is not nodes)), case.policy
     )
-    [ann] = [row for row in report if row["customer"] == "ann"]
-    assert ann["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
+    of_file, of_result = case.key
+    texts = {row[of_file]: row[case.column] for row in rows}
+    told, whole, report = run.rows(), run.summary(), run.by(case.column)
+    assert {row[of_result]: row[case.column] for row in told} == texts
+    assert [row[case.column] for row in report] == sorted({*texts.values()})
+    for row in report:
+        own = [each for each in told if each[case.column] == row[case.column]]
+        expected = {"jobs": len(own), **{k: of(own) for k, of in case.figures.items()}}
+        assert {k: row[k] for k in expected} == pytest.approx(expected, rel=1e-12)
+    for name in case.sums + case.means:
+        weights = [row["jobs"] if name in case.means else 1 for row in report]
+        total = sum(row[name] * weight for row, weight in zip(report, weights))
+        expected = whole[name] * (len(rows) if name in case.means else 1)
+        assert total == pytest.approx(expected, rel=1e-12)
+    if "wait_s" in report[0]:
+        visits, wait_s = (
+            run.timeline.visits,
+            sum(r["wait_s"] * r["jobs"] for r in report),
+        )
+        assert wait_s == pytest.approx((visits["granted_s"] - visits["ready_s"]).sum())
+
+
+@pytest.mark.quick_cases(9)
+@every_module
+@pytest.mark.parametrize("form", ["table", "csv", "json"])
+def test_a_command_reports_by_a_column(case, form, file, capsys):
+    rows = case.rows(Random(6))
+    path = file(rows, header=case.rows is not nodes)
+    line = ["run", *case.words.replace("FILE", path).split(), "--policy", case.policy]
+    out = output(capsys, *line, "--by", case.column, "--format", form)
+    read = {
+        "json": lambda: json.loads(out)["figures"],
+        "csv": lambda: csv_rows(out),
+        "table": lambda: [
+            dict(zip(("value", "jobs"), re.split(" {2,}", line)))
+            for line in out.splitlines()[2:]
+        ],
+    }
+    found = {row["value"].strip(): int(row["jobs"]) for row in read[form]()}
+    assert found == Counter(row[case.column] for row in rows)
+    check_bad_input(
+        outcome(capsys, *line, "--by", case.column + "s"),
+        [f" '{case.column}s'; did you mean '{case.column}'?"],
+    )
 
 
 def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path):
@@ -120,94 +255,6 @@ def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path
     again = cg.hgsp.read_instance(tmp_path / "again.csv", gpus)
     assert again.tags == instance.tags
     assert again.task_names == instance.task_names
-
-
-def test_requests_of_a_log_are_reported_by_their_customers(file, seed=0):
-    rows = requests(Random(seed))
-    source = cg.llm.read_requests(file(rows), weight="short")
-    run = cg.simulate(cg.llm.Scenario(source, cg.llm.Service(gpus=4)), "wsrpt")
-    report = run.by("customer")
-    assert adds_up(
-        report, run.summary(), (), ("e2e_s", "ttft_s", "goodput_pct")
-    ) == len(rows)
-    told = run.rows()
-    assert all(
-        rows[int(row["name"]) - 2]["customer"] == row["customer"] for row in told
-    )
-    times_s = [row["ttft_s"] for row in told if row["customer"] == "bob"]
-    [bob] = [row for row in report if row["customer"] == "bob"]
-    assert bob["ttft_p90_s"] == pytest.approx(np.percentile(times_s, 90), rel=1e-12)
-
-
-@pytest.mark.parametrize("scheduler", ["heft", "rtgs"])
-def test_nodes_of_a_graph_are_reported_by_a_column_of_their_log(file, scheduler):
-    rows = nodes(Random(5))
-    scenario = cg.dag.Scenario(f"{file(rows, header=False)}:j_1", cg.dag.Servers(2))
-    run = cg.simulate(scenario, scheduler)
-    report = run.by("task_type")
-    assert sum(row["jobs"] for row in report) == len(rows)
-    assert max(row["last_finish_s"] for row in report) == run.jobs["finish_s"].max()
-    assert min(row["first_start_s"] for row in report) == run.jobs["start_s"].min()
-    told = run.rows()
-    for row in report:
-        own = [each for each in told if each["task_type"] == row["task_type"]]
-        ran_h = sum(each["finish_s"] - each["start_s"] for each in own) / 3600
-        assert row["gpu_hours"] == pytest.approx(ran_h, rel=1e-12)
-    visits = run.timeline.visits
-    wait_s = sum(row["wait_s"] * row["jobs"] for row in report)
-    assert wait_s == pytest.approx(
-        (visits["granted_s"] - visits["ready_s"]).sum(), rel=1e-12
-    )
-
-
-@pytest.mark.quick_cases(0)
-@pytest.mark.parametrize(
-    ("rows", "words", "policies", "column"),
-    [
-        (
-            tasks,
-            "{} hgsp instance=FILE noise=0.2",
-            "atc:online=true,greedy",
-            "customer",
-        ),
-        (requests, "{} llm trace=FILE service.gpus=4", "wsrpt,fifo", "customer"),
-        pytest.param(
-            nodes,
-            "{} dag:FILE:j_1 platform.gpus=2",
-            "heft,rtgs",
-            "task_type",
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["hgsp", "llm", "dag"],
-)
-def test_the_commands_report_by_a_column(file, capsys, rows, words, policies, column):
-    path = file(rows(Random(6)), header=rows is not nodes)
-
-    def told(action, *more):
-        status = main([*words.replace("FILE", path).format(action).split(), *more])
-        out, err = capsys.readouterr()
-        return status, out, err
-
-    first = policies.split(",")[0]
-    status, out, _ = told("run", "--policy", first, "--by", column, "--format", "csv")
-    alone = csv_rows(out)
-    assert (status, {row["by"] for row in alone}) == (0, {column})
-    status, out, _ = told(
-        "compare", "--policies", policies, "--by", column, "--format", "json"
-    )
-    found = json.loads(out)["figures"]
-    assert status == 0
-    assert {row["alternative"] for row in found} == set(policies.split(","))
-    assert len(found) == 2 * len(alone)
-    status, out, _ = told("compare", "--policies", policies, "--by", column)
-    assert status == 0
-    assert out.splitlines()[1].split()[:3] == [column, "alternative", "jobs"]
-    status, out, err = told("compare", "--policies", policies, "--by", column + "s")
-    assert (status, out) == (2, "")
-    assert re.search(
-        f"unknown (tag|column) '{column}s'; did you mean '{column}'\\?", err
-    )
 
 
 def test_a_column_has_a_text_for_every_job(file):

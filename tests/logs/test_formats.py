@@ -7,10 +7,8 @@ import gzip
 import io
 import json
 import re
-from collections import Counter
 from functools import partial
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
@@ -23,16 +21,14 @@ from support import (
     csv_rows,
     outcome,
     output,
-    simulated,
     waited,
 )
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.logs import cluster_of, jobs_of, schedule_text
-from cgrsp_simpy.logs import FORMATS, Tags, read_log
+from cgrsp_simpy.logs import FORMATS, read_log
 from cgrsp_simpy.logs.formats import SLICE
-from cgrsp_simpy.waiting.policies import waiting_policy
 
 HERE = Path(__file__).resolve().parents[1] / "data"
 # read, not carried: a folder next to the project
@@ -858,101 +854,6 @@ def test_a_log_without_its_header_is_reported(file, caplog):
 # ---- ids and tags in the results ----
 
 
-def shuffled_rows(number, seed=3):
-    random = Random(seed)
-    customers = [f"customer {letter}" for letter in "ABCDEFG"] + [""]
-    rows = [
-        [f"id-{job}", at, random.choice([0, 20, 30, 400]), random.choice(customers)]
-        for job, at in enumerate(range(number))
-    ]
-    random.shuffle(rows)
-    return rows
-
-
-def test_the_report_of_a_customer_is_that_of_his_rows():
-    """Worked by hand: two customers on one slot of a GPU of speed 1 at once."""
-    jobs = cg.LoggedWorkload(
-        (0.0, 10.0, 20.0),
-        (5.0, 5.0, 5.0),
-        (9.0, 9e9, 9e9),
-        (1,) * 3,
-        (1.0,) * 3,
-        tags=Tags({"who": "aba"}),
-    )
-    run = cg.simulate(cg.Scenario("three", jobs, market=cg.Market()), "fifo")
-    one, two = run.by("who")
-    assert (one["who"], one["jobs"], two["jobs"]) == ("a", 2, 1)
-    waits_s = run.jobs["start_s"] - run.jobs["submit_s"]
-    assert one["wait_min"] == pytest.approx((waits_s[0] + waits_s[2]) / 120) and two[
-        "wait_min"
-    ] == pytest.approx(waits_s[1] / 60)
-    assert one["cost_usd"] == pytest.approx(run.jobs["cost_usd"][[0, 2]].sum())
-
-
-def test_reports_of_waiting_and_cluster_add_up_too(file):
-    rows = [
-        [job, at, seconds or 7, 1, customer]
-        for job, at, seconds, customer in shuffled_rows(300, seed=5)
-    ]
-    log = read_log(
-        file(table(["job_id", "submit_s", "service_s", "gpus", "customer"], rows))
-    )
-    cluster = simulate_cluster(
-        jobs_of(log), cg.cluster.Cluster((8,)), cg.cluster.make_scheduler("sjf")
-    )
-    waiting = simulated(
-        cg.waiting.Scenario(
-            cg.waiting.read_jobs(log.path, whole=True).jobs,
-            waiting_policy("ajw", 900, 180),
-            2,
-        ),
-        keep=True,
-    )
-    for report, waited_s in (
-        (cluster.by("customer"), waited(cluster)),
-        (waiting.by("customer"), waited(waiting)),
-    ):
-        assert {row["customer"]: row["jobs"] for row in report} == Counter(
-            row[4] for row in rows
-        )
-        assert sum(row["wait_s"] * row["jobs"] for row in report) == pytest.approx(
-            waited_s.sum()
-        )
-        own = {row[0]: row[4] for row in rows}
-        ids = log.tags["job_id"]
-        assert waited_s[
-            [own[job] == "customer A" for job in ids]
-        ].mean() == pytest.approx(
-            next(row["wait_s"] for row in report if row["customer"] == "customer A")
-        )
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", "rental"],
-        ["run", "cluster"],
-        ["run", "waiting", "machines=1", "--policy", "njw"],
-    ],
-)
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_a_command_reports_by_a_column(file, told, command, form):
-    path = file("job_id,submit_s,service_s,gpus,who\na,0,5,1,x\nb,1,5,1,y\nc,2,5,1,x\n")
-    status, out, _ = told(*command, f"trace={path}", "--by", "who", "--format", form)
-    read = {
-        "json": lambda: json.loads(out)["figures"],
-        "csv": lambda: csv_rows(out),
-        "table": lambda: [
-            dict(zip(("value", "jobs"), line.split())) for line in out.splitlines()[2:]
-        ],
-    }
-    found = [(row["value"], int(row["jobs"])) for row in read[form]()]
-    assert (status, found) == (0, [("x", 2), ("y", 1)])
-    status, out, err = told(*command, f"trace={path}", "--by", "whom")
-    assert (status, out) == (2, "")
-    assert re.search(r"unknown (tag|column) 'whom'; did you mean 'who'\?", err)
-
-
 def test_a_column_whose_name_a_result_has_stands_behind_log(file):
     run = cg.simulate(
         cg.trace(file("submit_s,service_s,slot,status\n0,5,mine,ok\n")), "fifo"
@@ -1061,27 +962,6 @@ def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(
         "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 -1 -1 -1 -1 -1 -1 -1",
         "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",
     ]
-
-
-def test_a_study_of_a_log_in_a_results_directory_is_told_apart_by_its_tags(
-    file, tmp_path
-):
-    """Tags are a part of what was studied; the same log resumes."""
-    path = file("submit_s,service_s,who\n0,5,a\n1,6,b\n")
-    first = cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out")
-    assert (
-        cg.compare(cg.trace(path), ["fifo"], range(2), out=tmp_path / "out").rows
-        == first.rows
-    )
-    check_refused(
-        lambda: cg.compare(
-            cg.trace(file("submit_s,service_s,who\n0,5,a\n1,6,c\n")),
-            ["fifo"],
-            range(2),
-            out=tmp_path / "out",
-        ),
-        "use another directory",
-    )
 
 
 def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from cluster.cases import ONE_NODE, SMALL_NODES, jobs_of, simulate
 from support import (
-    check_bad_input,
     check_refused,
-    outcome,
     output,
     refusals,
     swf_of_three,
@@ -20,7 +18,6 @@ from support import (
 )
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
 from cgrsp_simpy.cluster.report import by_class, measured
@@ -53,60 +50,6 @@ def test_at_a_moment_all_jobs_of_a_seed_wait():
     assert (view.now_s, len(view.queue), view.running) == (30.0, 9, {})
     assert next(cg.cluster.make_scheduler("fifo")(view)) == (0, ((0, 1),))
     assert view.estimate_s[0] != other.estimate_s[0]
-
-
-# ---- your own schedulers, by function and by file ----
-
-OWN = '''
-def widest_first(view):
-    """The widest job that fits, again and again."""
-    while jobs := view.fitting():
-        job = max(jobs, key=lambda job: view.gpus[job])
-        yield job, view.room(view.gpus[job])
-
-
-def overfull(view):
-    return [(view.head, ((0, 99),))]
-'''
-
-
-@pytest.fixture
-def own(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
-    return f"{tmp_path / 'own.py'}:widest_first"
-
-
-@pytest.mark.parametrize(
-    "action",
-    [
-        ("run", "cluster", "--policy"),
-        ("compare", "cluster", "--seeds", "2", "--policies"),
-    ],
-)
-def test_own_schedulers_on_the_command_line(own, action, capsys):
-    assert own in output(capsys, *action, own, "jobs=20", "warm_up=0")
-    check_bad_input(
-        outcome(capsys, *action, own[:-1], "jobs=20"), ["did you mean 'widest_first'?"]
-    )
-
-
-def test_a_wrong_answer_on_the_command_line_is_one_line(own, capsys):
-    assert (
-        main(
-            [
-                "run",
-                "cluster",
-                "jobs=20",
-                "--policy",
-                own.replace("widest_first", "overfull"),
-            ]
-        )
-        != 0
-    )
-    error = capsys.readouterr().err.strip()
-    assert "policy 'overfull' at t = " in error
-    assert "GPUs free; the job needs 99" in error
-    assert "\n" not in error
 
 
 # ---- your own placements ----
@@ -146,31 +89,6 @@ test_a_setting_that_cannot_be_is_one_line_before_the_first_run = refusals(
     ("load", 0.0, r"load\(=0.0\) must be a number >= 1e-06"),
     call=lambda name, wrong: cg.sweep(Scenario(), {name: [wrong]}, ["fifo"], range(2)),
 )
-
-
-def test_a_sweep_varies_the_mix_and_the_cluster():
-    """Each point holds the figures of the setting that is meant."""
-    found = cg.sweep(
-        Scenario(Offered(warm_up=0)),
-        {
-            "load": [0.5, 0.8],
-            "jobs": 30,
-            "cluster": [Cluster((8,) * 4), Cluster((4,) * 16)],
-        },
-        ["easy"],
-        range(2),
-    )
-    assert len(found.studies) == 4
-    meant = Scenario(Offered(jobs=30, load=0.8, warm_up=0), Cluster((4,) * 16))
-    expected = [
-        {
-            "policy": "easy",
-            "seed": seed,
-            **subject_of(meant).run("easy", seed).summary(),
-        }
-        for seed in range(2)
-    ]
-    assert found.at(load=0.8, cluster=Cluster((4,) * 16)).rows == expected
 
 
 # ---- which jobs are measured, and when enough have arrived ----

@@ -520,49 +520,47 @@ def test_a_log_that_cannot_be_used_is_one_line(refused, tmp_path, caplog):
         holds(line, ["bad.csv", *words])
 
 
-def test_bad_rows_are_left_out_counted_and_reported_with_their_lines(file, caplog):
-    path = file(
-        "submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n",
-        "log.csv",
-    )
-    log = cg.trace(path).workload
-    assert log.submit_s == (0.0, 5.0)
+@pytest.mark.parametrize(
+    ("text", "kept", "words"),
+    [
+        (
+            "submit_s,service_s,deadline_s\n0,5,\n1,nan,\n2,-5,\n-3,5,\n4,5,3\n5,5,\n6\n",
+            {0.0: 5.0, 5.0: 5.0},
+            [
+                "5 bad rows",
+                "line 3",
+                "line 4",
+                "line 5",
+                "line 6",
+                "line 8",
+                "left out",
+            ],
+        ),
+        (  # ten are shown
+            HEADER + "0,5\n" + "0,x\n" * 12,
+            {0.0: 5.0},
+            ["12 bad rows", "line 3", "line 12", "and 2 more, at lines 13, 14"],
+        ),
+        (  # line breaks within quotes count
+            'submit_s,service_s,job_id\n0,5,"two\nlines"\n1,x,b\n',
+            {0.0: 5.0},
+            ["line 4"],
+        ),
+        (
+            HEADER + "0,5\n9,6\n4,7\n",
+            {0.0: 5.0, 4.0: 7.0, 9.0: 6.0},
+            ["out of order", "line 4", "sorted"],
+        ),
+    ],
+    ids=["bad rows", "many", "line breaks", "out of order"],
+)
+def test_what_is_done_to_a_log_is_reported_with_its_lines(
+    text, kept, words, file, caplog
+):
+    log = cg.trace(file(text, "log.csv")).workload
+    assert [*zip(log.submit_s, log.service_s)] == [*kept.items()]
     [note] = caplog.messages
-    holds(
-        note,
-        [
-            "log.csv",
-            "5 bad rows",
-            "line 3",
-            "line 4",
-            "line 5",
-            "line 6",
-            "line 8",
-            "left out",
-        ],
-    )
-
-
-def test_of_many_bad_rows_ten_are_shown(file, caplog):
-    path = file(HEADER + "0,5\n" + "0,x\n" * 12, "log.csv")
-    cg.trace(path)
-    [note] = caplog.messages
-    holds(note, ["12 bad rows", "line 3", "line 12", "and 2 more"])
-    assert "line 13" not in note
-
-
-def test_the_line_of_a_bad_row_counts_line_breaks_within_quotes(file, caplog):
-    path = file('submit_s,service_s,job_id\n0,5,"two\nlines"\n1,x,b\n', "log.csv")
-    cg.trace(path)
-    assert "line 4" in caplog.messages[0]
-
-
-def test_a_log_out_of_order_is_sorted_with_a_note(file, caplog):
-    path = file(HEADER + "0,5\n9,6\n4,7\n", "log.csv")
-    log = cg.trace(path).workload
-    assert (log.submit_s, log.service_s) == ((0.0, 4.0, 9.0), (5.0, 7.0, 6.0))
-    [note] = caplog.messages
-    holds(note, ["log.csv", "out of order", "line 4", "sorted"])
+    holds(note, ["log.csv", *words])
 
 
 # ---- Python ----

@@ -71,25 +71,6 @@ def test_what_has_no_end_is_one_line(ended, line, word):
     check_bad_input(ended(line), [word])
 
 
-def test_work_of_more_than_a_minute_is_told_before_it_starts(
-    ended, caplog, monkeypatch
-):
-    monkeypatch.setattr(
-        "cgrsp_simpy.cli.run.compare", lambda *_, **__: pytest.skip("begun")
-    )
-    with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
-        ended("compare quiet jobs=9 --policies fifo,spt --seeds 200000")
-    assert [record.getMessage() for record in caplog.records] == [
-        "3,600,000 jobs will be simulated, which takes about 2 minutes"
-    ]
-    caplog.clear()
-    with caplog.at_level("INFO"), pytest.raises(pytest.skip.Exception):
-        ended("compare quiet jobs=9 --policies fifo,spt --seeds 120000")
-    assert [record.getMessage() for record in caplog.records] == [
-        "2,160,000 jobs will be simulated, which takes about a minute"
-    ]
-
-
 def test_numbers_without_end_are_refused_in_python_with_a_short_message():
     for number in (10**400, 10**5000, -(10**400)):
         with pytest.raises(InputError) as caught:

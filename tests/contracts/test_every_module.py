@@ -237,30 +237,6 @@ def test_rows_go_to_pandas(case):
     )
 
 
-@pytest.mark.quick_cases(4)
-@every_module
-def test_the_commands_do_the_same(case, capsys):
-    case = case()
-    seeds = ["--seeds", "2"] if subject_of(case.scenario).is_random else []
-    words = ["run", *case.words.split()]
-    listed = output(
-        capsys, *words, "--policy", case.policies[0], "--show", "events"
-    ).splitlines()
-    # some jobs of waiting policies go elsewhere
-    assert sum(" start " in line for line in listed) > case.scenario.jobs / 2
-    [(name, values)] = case.grid.items()
-    grid = f"{name}={','.join(map(str, values))}"
-    rest = [
-        word for word in case.words.split() if word.split(".")[-1].split("=")[0] != name
-    ]
-    words = ["sweep", *rest, grid, "--policies", case.policies[0], *seeds]
-    rows = csv_rows(output(capsys, *words, "--format", "csv"))
-    each = 2 if subject_of(case.scenario).is_random else 1
-    assert [row[name] for row in rows] == [
-        str(value) for value in values for _ in range(each)
-    ]
-
-
 @pytest.mark.slow
 @every_module
 def test_a_command_steps_through_and_draws_the_run_that_it_lists(

@@ -11,9 +11,8 @@ from support import check_bad_input, check_refused, outcome, output, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_whole
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.decide.recommend import Prices, Spot, Trials
+from cgrsp_simpy.decide.recommend import Prices, Trials
 from cgrsp_simpy.logs import read_log
-from cgrsp_simpy.market.gpu import GPUS_2025
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.rental.terms import rounding_s
 from cgrsp_simpy.studies.subject import subject_of
@@ -47,40 +46,6 @@ def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(file, caps
         output(capsys, "market", "report", str(path)).splitlines()[1].split()[-11:]
         == ["-"] * 11
     )
-
-
-# ---- numbers of NumPy ----
-
-
-def test_numbers_of_numpy_are_numbers(tmp_path):
-    plain = cg.day(
-        "hectic", slots=4, jobs=30, persistence_s=600.0, terms=cg.Terms(warm_s=60.0)
-    )
-    terms = cg.Terms(warm_s=np.int64(60))
-    own = cg.day(
-        "hectic",
-        slots=np.int64(4),
-        jobs=np.int64(30),
-        tight_fraction=np.float32(0.25),
-        persistence_s=np.int16(600),
-        terms=terms,
-    )
-    assert own == subject_of(plain).varied(tight_fraction=0.25)
-    assert all(
-        type(value) is float for value in cg.Preemption("A", np.full(24, 0.5)).per_h
-    )
-    assert type(terms.warm_s) is int
-    own.to_toml(tmp_path / "own.toml")
-    assert cg.Scenario.from_toml(tmp_path / "own.toml") == own
-    listed = dataclasses.replace(
-        plain, workload=cg.JobList([cg.Job(np.int64(0), np.int64(0), np.int64(90))])
-    )
-    listed.to_toml(tmp_path / "listed.toml")
-    assert cg.Scenario.from_toml(tmp_path / "listed.toml") == listed
-    assert dataclasses.replace(CASE, machines=np.int64(20)) == CASE
-    assert Prices(np.int64(2)) == Prices(2) and Spot(
-        np.float32(0.5), np.int64(1)
-    ) == Spot(0.5, 1)
 
 
 # ---- advice ----
@@ -249,16 +214,6 @@ def test_a_part_that_is_none_is_named(scenario, name, value):
     check_refused(lambda: subject_of(scenario).varied(**{name: value}), [name])
 
 
-def test_a_catalogue_is_named_by_its_year_in_a_grid():
-    found = cg.sweep(
-        cg.day, {"name": "hectic", "jobs": 5, "gpus": ["thesis", 2025]}, ["fifo"], [0]
-    )
-    assert [study.scenario.gpus for study in found.studies] == [
-        cg.THESIS_GPUS,
-        GPUS_2025,
-    ]
-
-
 # ---- listings ----
 
 
@@ -281,7 +236,6 @@ def test_a_file_without_a_name_is_not_written(name, tmp_path, monkeypatch):
 
 GRAPH = cg.dag.Graph([1.0, 2.0], [5, 6], [(0, 1)], [1.0])
 RUN = cg.simulate(cg.day("quiet", jobs=5), "fifo")
-STUDY = cg.compare(cg.day("quiet", jobs=5), ["fifo", "spt"], range(2))
 SERVER = cg.dag.Platform([1.0], [90], [0], [[1.0]])
 TASKS = cg.hgsp.generate("tasks1")
 COLUMNS = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
@@ -392,11 +346,3 @@ test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
         "captions(=5) must be a mapping",
     ),
 )
-
-
-def test_a_plan_is_a_list_of_numbers():
-    graph = cg.dag.Graph([1.0] * 3, [1] * 3, [(0, 2)], [1.0])
-    two = cg.dag.Servers(gpus=2)
-    plan = cg.dag.Plan([0, 1, 0], [1, 0, 2])
-    run = cg.simulate(cg.dag.Scenario(graph, two), plan)
-    assert run.jobs["gpu"].tolist() == [0, 1, 0] and plan.order.tolist() == [1, 0, 2]

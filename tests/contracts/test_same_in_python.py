@@ -1,9 +1,10 @@
 """The same scenario gives the same figures on the command line and in Python."""
 
 import json
+from functools import partial
 
 import pytest
-from support import csv_rows, output
+from support import output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
@@ -118,11 +119,17 @@ def test_compare_and_run_are_those_of_python(words, capsys):
     assert out == csv_text(run.rows())
 
 
+def bank():
+    space = {}
+    exec(BANK, space)
+    return space["bank"]
+
+
 @pytest.mark.parametrize(
     ("line", "study"),
     [
         (
-            "hectic slots=2,3 jobs=20 --policies fifo,rh",
+            "sweep --seeds 2 hectic slots=2,3 jobs=20 --policies fifo,rh",
             lambda: cg.sweep(
                 cg.day("hectic"),
                 {"slots": [2, 3], "jobs": 20},
@@ -131,13 +138,14 @@ def test_compare_and_run_are_those_of_python(words, capsys):
             ),
         ),
         (
-            "hectic name=quiet,surge jobs=9 --policies fifo",
+            "sweep --seeds 2 hectic name=quiet,surge jobs=9 --policies fifo",
             lambda: cg.sweep(
                 cg.day, {"name": ["quiet", "surge"], "jobs": 9}, ["fifo"], range(2)
             ),
         ),
         (
-            "hectic rh:reserve=0,1 jobs=20 terms.warm_s=0,60 --policies rh",
+            "sweep --seeds 2 hectic rh:reserve=0,1 jobs=20 terms.warm_s=0,60"
+            " --policies rh",
             lambda: cg.sweep(
                 cg.day("hectic"),
                 {"rh:reserve": [0, 1], "jobs": 20, "terms.warm_s": [0, 60]},
@@ -146,43 +154,59 @@ def test_compare_and_run_are_those_of_python(words, capsys):
             ),
         ),
         (
-            "bank.py:bank tellers=2,3 work_s=2.5",
+            "sweep --seeds 2 bank.py:bank tellers=2,3 work_s=2.5",
             lambda: cg.sweep(
                 bank(), {"tellers": [2, 3], "work_s": 2.5}, seeds=range(2)
             ),
         ),
+        (
+            "sweep --seeds 1 hectic name=quiet,normal jobs=9 free_types=true,false"
+            " clock=printed tight_fraction=0.5 --policies spt",
+            lambda: cg.sweep(
+                cg.day,
+                {
+                    "name": ["quiet", "normal"],
+                    "jobs": 9,
+                    "free_types": [True, False],
+                    "clock": "printed",
+                    "tight_fraction": 0.5,
+                },
+                ["spt"],
+                [0],
+            ),
+        ),
+        (
+            "compare --seeds 3 bank.py:bank tellers=2,3 work_s=2.5",
+            lambda: cg.compare(
+                partial(bank(), work_s=2.5), [{"tellers": 2}, {"tellers": 3}], range(3)
+            ),
+        ),
+        (
+            "compare quiet jobs=5 --policies fifo",  # the seeds, too
+            lambda: cg.compare(cg.day("quiet", jobs=5), ["fifo"]),
+        ),
+        *(
+            pytest.param(
+                "compare hectic jobs=60 --policies fifo,spt --seeds 3"
+                f" --precision {text}",
+                lambda precision=precision: cg.compare(
+                    cg.day("hectic", jobs=60),
+                    ["fifo", "spt"],
+                    range(3),
+                    precision=precision,
+                ),
+                marks=[pytest.mark.slow] * (text != "0.2"),
+            )
+            for text, precision in (
+                ("0.2", 0.2),
+                ("miss_pct=0.9,wait_min=0.2", {"miss_pct": 0.9, "wait_min": 0.2}),
+                ("0.2,cost_usd=0.02", {"wait_min": 0.2, "cost_usd": 0.02}),
+            )
+        ),
     ],
 )
-def test_a_sweep_is_that_of_python(line, study, capsys):
-    out = told(capsys, f"sweep {line} --seeds 2 --format csv")
-    assert out == csv_text(study().rows)
-
-
-def bank():
-    space = {}
-    exec(BANK, space)
-    return space["bank"]
-
-
-def test_alternatives_of_a_function_are_those_of_python(capsys):
-    out = told(
-        capsys, "compare bank.py:bank tellers=2,3 work_s=2.5 --seeds 3 --format csv"
-    )
-    alternatives = [{"tellers": 2}, {"tellers": 3}]
-    from functools import partial
-
-    study = cg.compare(partial(bank(), work_s=2.5), alternatives, range(3))
-    assert [row["desk_wait"] for row in study.rows] == [
-        float(row["desk_wait"]) for row in csv_rows(out)
-    ]
-    assert [row["policy"] for row in csv_rows(out)] == [
-        row["policy"] for row in study.rows
-    ]
-
-
-def test_without_options_the_seeds_are_those_of_python(capsys):
-    out = told(capsys, "compare quiet jobs=5 --policies fifo --format csv")
-    assert out == csv_text(cg.compare(cg.day("quiet", jobs=5), ["fifo"]).rows)
+def test_a_study_is_that_of_python(line, study, capsys):
+    assert told(capsys, f"{line} --format csv") == csv_text(study().rows)
 
 
 @pytest.mark.slow

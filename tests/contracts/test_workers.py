@@ -22,7 +22,7 @@ from cgrsp_simpy.studies import executors
 from cgrsp_simpy.studies import replicate as module
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.studies.subject import Subject, subject_of
+from cgrsp_simpy.studies.subject import subject_of
 
 SMALL_S = 0.0119  # of a task, at least: ten quiet runs
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
@@ -48,10 +48,6 @@ def deadly(folder, day, *seeds):
 
 def first_in_first_out(view):
     return zip(view.queue, view.idle)
-
-
-def shortest(view):
-    return zip(sorted(view.queue, key=lambda job: job.complexity), view.idle)
 
 
 thrifty = cg.ListPolicy(
@@ -214,11 +210,6 @@ def test_a_dask_cluster_gives_the_same_rows(expected, small_tasks):
         assert text(over_months(executor=executor)) == expected[over_months]
 
 
-def test_the_list_policy_of_the_readme_goes_to_other_processes():
-    rows = cg.compare(quiet, [thrifty], range(2), executor=1).rows
-    assert rows == cg.compare(quiet, [thrifty], range(2)).rows
-
-
 BROWSER = """
 import sys, threading
 for name in ("loky", "psutil", "_multiprocessing"):
@@ -337,29 +328,6 @@ def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
     again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3])
     [[unit]] = tasks_of([Replications(normal, ["fifo"], [3]), again])
     assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
-
-
-def test_a_run_wanted_twice_is_run_once(small_tasks, monkeypatch):
-    carried_out, run = [], Subject.run
-
-    def counted(subject, policy, seed, **more):
-        carried_out.append((subject.model, policy.__name__, seed))
-        return run(subject, policy, seed, **more)
-
-    monkeypatch.setattr(Subject, "run", counted)
-    again = cg.day("normal", jobs=40)
-    assert again is not normal
-    runs = replicate(
-        [
-            Replications(normal, [first_in_first_out, shortest], [0, 1]),
-            Replications(again, [first_in_first_out], [1, 2, 1]),
-        ]
-    )
-    assert Counter(carried_out) == Counter(
-        [(normal, "first_in_first_out", seed) for seed in range(3)]
-        + [(normal, "shortest", seed) for seed in range(2)]
-    )
-    assert runs.figures(again, shortest, 1) == runs.figures(normal, shortest, 1)
 
 
 def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(

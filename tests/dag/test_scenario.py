@@ -59,17 +59,6 @@ def test_memory_in_gigabytes_is_as_many_megabytes():
     check_refused(lambda: cg.dag.Servers(tflops=()), r"tflops\(=\(\)\) must be a list")
 
 
-def test_a_policy_with_memory_is_fresh_for_every_run():
-    policy = InTurn()
-    first, again = (cg.simulate(SMALL, policy, 1) for _ in range(2))
-    assert policy.put == 0 and first.jobs.tolist() == again.jobs.tolist()
-    study = cg.compare(SMALL, ["heft", policy], range(3))
-    assert study.policies == ["heft", "in turn"]
-    assert study.values("in turn", "makespan_s") == [
-        cg.simulate(SMALL, InTurn(), seed).summary()["makespan_s"] for seed in range(3)
-    ]
-
-
 def test_a_plan_that_is_there_is_a_policy_too():
     plan = cg.dag.find(SMALL.problem(3), "cpop", cg.dag.Budget(1)).plan
     run, own = cg.simulate(SMALL, plan, 3), cg.simulate(SMALL, "cpop", 3)
@@ -94,26 +83,6 @@ def test_a_study_is_divided_by_what_searches_cost():
     assert (
         subject_of(subject_of(SMALL).varied(budget=cg.dag.Budget(seconds=1.0))).work
         == 12_000
-    )
-
-
-def test_parameters_of_the_scenario_of_its_servers_and_of_a_budget():
-    found = subject_of(SMALL).varied(gpus=2, budget=7, graph="star:n=4")
-    own = cg.dag.Scenario("star:n=4", cg.dag.Servers(2), budget=cg.dag.Budget(7))
-    assert found == own and hash(found) == hash(own)
-    check_refused(
-        lambda: subject_of(SMALL).varied(gpu=2),
-        r"unknown parameter 'gpu'; did you mean 'gpus'\?",
-    )
-    check_refused(
-        lambda: subject_of(
-            subject_of(SMALL).varied(platform=cg.dag.Servers(2).platform())
-        ).varied(gpus=2),
-        r"unknown parameter 'gpus'",
-    )
-    check_refused(
-        lambda: subject_of(SMALL).varied(budget=0),
-        r"evaluations\(=0\) must be a whole number >= 1",
     )
 
 

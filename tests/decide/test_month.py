@@ -10,7 +10,6 @@ from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import THESIS_MIX, days_of
-from cgrsp_simpy.studies.subject import subject_of
 
 # ---- months ----
 
@@ -133,21 +132,6 @@ def test_months_are_compared_as_days_are(months):
     first, second = months.values("fifo", "wait_min"), months.values("spt", "wait_min")
     assert months.differences()["spt"]["wait_min"] == cg.statistics.paired_difference(
         second, first
-    )
-
-
-def test_days_and_shares_and_parameters_of_days_vary():
-    month = subject_of(cg.month(days=5)).varied(
-        **{"mix.quiet": 0.3, "mix.normal": 0.45, "days": 2, "slots": 3}
-    )
-    assert (month.days, month.mix["quiet"], month.mix["normal"]) == (2, 0.3, 0.45)
-    assert {len(each.slots) for each in month.scenarios.values()} == {3}
-    check_refused(
-        lambda: subject_of(month).varied(**{"mix.quiet": 0.4}),
-        r"sum to 1 \(here 1\.1\)",
-    )
-    check_refused(
-        lambda: subject_of(month).varied(slotz=3), "unknown parameter 'slotz'"
     )
 
 

@@ -5,17 +5,14 @@ import json
 import os
 import shlex
 import shutil
-from dataclasses import replace
 from functools import partial
 
 import pytest
 from support import check_bad_input, outcome, output
 
-import cgrsp_simpy as cg
 from cgrsp_simpy.base import files as files_module
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies import store
-from cgrsp_simpy.studies.store import verifying
 from cgrsp_simpy.studies.study import many
 
 
@@ -82,24 +79,6 @@ def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, 
         outcome(capsys, "verify", "out", "--sample", "100"),
         ["000777.json does not belong to any task of the study"],
     )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(made, capsys):
-    (made / "configuration.json").unlink()
-    os.mkfifo(made / "configuration.json")
-    check_bad_input(outcome(capsys, "verify", "out"), ["json: not a file"])
-
-
-def test_a_study_of_a_script_is_checked_there(tmp_path):
-    def study():
-        return cg.compare(cg.day("quiet"), ["fifo"], range(3), out=tmp_path / "a")
-
-    study()
-    with verifying(5) as found:
-        study()
-    assert (found.tasks, found.differing) == ([0], [])
 
 
 LOG = "time,seconds\n" + "".join(f"{60 * job},{30 + job % 7}\n" for job in range(150))
@@ -227,9 +206,9 @@ def link_to_be_written(folder):
     (folder / "rows.csv.part").symlink_to(folder.parent / "secret.json")
 
 
-def pipe(folder):
-    (folder / "chunks" / "000000.json").unlink()
-    os.mkfifo(folder / "chunks" / "000000.json")
+def pipe(folder, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
 
 
 def half_a_file(folder):
@@ -245,17 +224,18 @@ def enormous(folder, name):
     os.truncate(folder / name, files_module.MOST_BYTES + 1)
 
 
-ENORMOUS = ("chunks/000000.json", "configuration.json")
+TWO = ("chunks/000000.json", "configuration.json")
 HOSTILE = {
     **{case: (partial(change, case=case), CHANGES[case][1]) for case in CHANGES},
     "a link": (link, "chunks is a link"),
     "a link to be written": (link_to_be_written, "rows.csv.part is a link"),
-    "a pipe": (pipe, "000000.json is a link or not a file"),
+    "a pipe": (partial(pipe, name=TWO[0]), "000000.json is a link or not a file"),
+    "a pipe of settings": (partial(pipe, name=TWO[1]), "json: not a file"),
     "half a file": (half_a_file, "configuration.json is damaged"),
     "deep lists": (deep_lists, "configuration.json is damaged"),
     **{
         name: (partial(enormous, name=name), "json: more than 268,435,456 bytes")
-        for name in ENORMOUS
+        for name in TWO
     },
 }
 
@@ -312,20 +292,6 @@ def test_policies_of_files_are_run_again_where_that_is_allowed(
     assert (tmp_path / "was_run").exists()
 
 
-def test_a_name_that_looks_like_a_policy_of_a_file_is_a_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.py").write_text(OWN)
-    named = replace(cg.day("quiet", jobs=30), name="own.py:f")
-    cg.compare(named, ["fifo"], range(2), out="out")
-    assert not (tmp_path / "was_run").exists()
-
-
-@pytest.mark.parametrize("name", ["none", "."])
-def test_another_directory_is_one_line(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.chdir(tmp_path)
-    check_bad_input(outcome(capsys, "verify", name), [])
-
-
 def test_a_sample_replaces_no_file_but_is_written_twice(tmp_path, capsys):
     file = tmp_path / "log.csv"
     assert [outcome(capsys, "sample", str(file))[0] for _ in range(2)] == [0, 0]
@@ -333,9 +299,20 @@ def test_a_sample_replaces_no_file_but_is_written_twice(tmp_path, capsys):
     check_bad_input(outcome(capsys, "sample", str(file)), ["or this log"])
 
 
-@pytest.mark.parametrize("verb", ["verify", "sample"])
-def test_a_name_that_no_system_takes_is_told_in_a_line(verb, capsys):
-    name = f"{'x' * 300}.csv"
-    assert main([verb, name]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"cgrsp {verb}: File name too long: {name}")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("verify none", "none"),
+        ("verify .", ""),
+        *(
+            (f"{verb} {'x' * 300}.csv", f"cgrsp {verb}: File name too long: xxx")
+            for verb in ("verify", "sample")
+        ),
+    ],
+    ids=["none", "another", "verify", "sample"],
+)
+def test_a_name_of_no_results_or_file_is_one_line(
+    line, words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    check_bad_input(outcome(capsys, *line.split()), [words])

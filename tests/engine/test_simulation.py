@@ -507,15 +507,6 @@ def test_a_listener_changes_nothing(policy):
     assert sum(event.kind == "decide" for event in log) == watched_run.decisions
 
 
-@pytest.mark.parametrize("policy", ["fifo", "random", "cadr"])
-def test_without_records_the_summary_is_the_same(policy):
-    lean = cg.simulate(HECTIC, policy, seed=4, records=False)
-    assert lean.summary() == cg.simulate(HECTIC, policy, seed=4).summary()
-    check_refused(
-        lambda: lean.jobs, ["this run has no records; simulate with records=True"]
-    )
-
-
 def test_a_run_of_no_jobs_has_no_means():
     run = subject_of(cg.day("quiet")).run("fifo", drawn=[])
     assert len(run.jobs) == 0

@@ -74,32 +74,6 @@ def test_phases_of_no_length_are_left_out():
     assert np.array_equal(run.claims["from_s"], run.jobs["dispatch_s"])
 
 
-def test_the_timeline_is_the_run_as_slots_and_jobs():
-    run = cg.simulate(cg.day("hectic", jobs=60), "rh")
-    timeline, jobs = run.timeline, run.jobs
-    assert (timeline.label, timeline.policy, timeline.sizes) == (
-        "slot",
-        "rh",
-        (1.0,) * 5,
-    )
-    assert timeline.resources == tuple(
-        f"{index}  {gpu.name}" for index, gpu in enumerate(run.scenario.slots)
-    )
-    assert timeline.claims is run.claims
-    for name, column in (
-        ("job", "job"),
-        ("ready_s", "submit_s"),
-        ("granted_s", "dispatch_s"),
-        ("end_s", "finish_s"),
-        ("due_s", "deadline_s"),
-    ):
-        assert np.array_equal(timeline.visits[name], jobs[column])
-    assert timeline.kinds == {
-        job["job"]: f"complexity {job['complexity']}" for job in jobs
-    }
-    assert timeline.end_s == run.tally.end_s
-
-
 test_without_records_there_are_no_claims = refusals(
     (lambda: cg.simulate(gangs(0), "fifo", records=False).claims, "has no records")
 )

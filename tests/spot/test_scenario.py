@@ -8,7 +8,7 @@ import math
 import pytest
 from market.snapshots import trace
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
-from support import check_refused, output, refusals
+from support import output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
@@ -84,18 +84,6 @@ def test_the_optimum_saves_all_that_can_be_saved():
     assert study.values("on-demand", "cost_pct") == pytest.approx([100] * 4)
     for name in COMPARED:
         assert not any(study.values(name, "missed"))
-
-
-def test_a_sweep_varies_the_market_too():
-    found = cg.sweep(SMALL, {"up_h": [1.0, 5.0], "zones": [1, 2]}, ["greedy"], [0])
-    assert [study.scenario.source.up_h for study in found.studies] == [
-        1.0,
-        1.0,
-        5.0,
-        5.0,
-    ]
-    assert [study.scenario.number_of_zones for study in found.studies] == [1, 2, 1, 2]
-    check_refused(lambda: subject_of(SMALL).varied(up=3.0), "did you mean 'up_h'")
 
 
 test_what_is_not_allowed_is_one_line = refusals(

@@ -15,7 +15,6 @@ from studies.runs import busy, never, quiet, same, unlucky
 from support import CGRSP, check_refused, seen_on_a_terminal
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.cli import main
 
 NAN, INF = float("nan"), float("inf")
@@ -100,25 +99,6 @@ def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
         main("compare quiet --policies fifo --seeds 3 --precision 0.001".split()) == 2
     )
     assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.quick_cases(1)
-@pytest.mark.parametrize(
-    ("text", "precision"),
-    [
-        ("0.2", 0.2),
-        ("miss_pct=0.9,wait_min=0.2", {"miss_pct": 0.9, "wait_min": 0.2}),
-        ("0.2,cost_usd=0.02", {"wait_min": 0.2, "cost_usd": 0.02}),
-    ],
-)
-def test_the_command_takes_a_precision(printed, text, precision):
-    out = printed(
-        f"compare hectic jobs=60 --policies fifo,spt --seeds 3 --precision {text}"
-        " --format csv"
-    )
-    assert out == csv_text(
-        cg.compare(busy, ["fifo", "spt"], range(3), precision=precision).rows
-    )
 
 
 # ---- bad input ----
@@ -632,20 +612,3 @@ def test_a_value_that_is_a_list_is_labelled_as_a_word_has_it():
     study = cg.sweep(cg.day, grid, ["fifo"], range(2))
     assert {row["slots"] for row in study.rows} == {one, two}
     assert study.at(slots=two.split("+")) is study.studies[1]
-
-
-def test_the_command_reads_values_as_what_they_are(printed):
-    line = (
-        "sweep hectic name=quiet,normal jobs=9 free_types=true,false clock=printed"
-        " tight_fraction=0.5 --policies spt --seeds 1"
-    )
-    grid = {
-        "name": ["quiet", "normal"],
-        "jobs": 9,
-        "free_types": [True, False],
-        "clock": "printed",
-        "tight_fraction": 0.5,
-    }
-    assert printed(f"{line} --format csv") == csv_text(
-        cg.sweep(cg.day, grid, ["spt"], [0]).rows
-    )

@@ -4,7 +4,6 @@ import json
 import math
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,30 +15,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.decide.month import days_of
 
 # ---- runs that fail ----
-
-
-def leaves(view):
-    raise SystemExit(0)
-
-
-def leaves_late(view):
-    yield from zip(view.queue, view.idle)
-    sys.exit("stop_arrivals")
-
-
-@pytest.mark.parametrize("policy", [leaves, leaves_late])
-@pytest.mark.parametrize("workers", [None, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_policy_that_leaves_the_program_is_a_failed_run(policy, workers):
-    study = cg.compare(quiet, ["fifo", policy, "spt"], range(2), workers)
-    assert [row["policy"] for row in study.failures] == [policy.__name__] * 2
-    assert all("raised SystemExit" in row["error"] for row in study.failures)
-    assert same(
-        [row for row in study.rows if row["policy"] != policy.__name__],
-        cg.compare(quiet, ["fifo", "spt"], range(2)).rows,
-    )
-    check_refused(
-        lambda: cg.simulate(quiet, policy), "raised SystemExit", cg.PolicyError
-    )
 
 
 @pytest.fixture(scope="module")

@@ -297,32 +297,6 @@ def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(file):
         assert own.summary()["on_demand_fraction"] == 0.25
 
 
-def test_a_sweep_varies_case_source_prices_errors_and_limits():
-    case = cg.waiting.Scenario(cg.waiting.ExponentialJobs(300), machines=101)
-    grid = {
-        "machines": [98, 104],
-        "rate_per_s": [0.1, 0.2],
-        "fixed": 1.0,
-        "wait_over": 0.1,
-        "sww:wait_s": [60, 600],
-    }
-    study = cg.sweep(case, grid, ["sww"], range(2))
-    at = study.at(machines=98, rate_per_s=0.2, **{"sww:wait_s": 60})
-    own = cg.waiting.Scenario(
-        cg.waiting.ExponentialJobs(300, 0.2), waiting_policy("sww:wait_s=60"), 98
-    )
-    own = replace(
-        own,
-        prices=cg.waiting.Prices(fixed=1.0),
-        errors=cg.waiting.Mispredictions(wait_over=0.1),
-    )
-    assert at.values("sww", "price") == [
-        follow(own, seed).summary()["price"] for seed in range(2)
-    ]
-    shared = cg.waiting.Scenario(FOUR, machines=PAIR[:1])
-    assert subject_of(shared).varied(machines=3).machines == PAIR[:1] * 3
-
-
 def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
     check_refused(
         lambda: cg.compare(

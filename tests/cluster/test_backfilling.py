@@ -19,23 +19,54 @@ from cgrsp_simpy.cluster.policies import SCHEDULERS
 # ---- backfilling ----
 
 
-def test_easy_counts_what_it_has_backfilled_already():
-    """At 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not
-    both.
-    """
-    jobs = jobs_of((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50))
-    assert starts("easy", jobs) == [0, 10, 2, 20]
+# the head waits for the first node
+WAITS = ((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50))
+LAST = ((1, 2, 25), (1, 2, 9))
 
 
-def test_easy_tries_a_job_like_one_refused_once_its_place_has_changed():
-    """The head waits for the first node.
-
-    A long job would go there, and is refused; after a short one has, the next may go.
-    """
-    jobs = jobs_of(
-        (0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50), (2, 2, 5), (2, 2, 50)
-    )
-    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 20, 2, 2]
+@pytest.mark.parametrize(
+    ("scheduler", "rows", "nodes", "start_s"),
+    [
+        # at 10 s the head needs 6 of 8 GPUs: either of the long jobs leaves them, not
+        # both
+        (
+            "easy",
+            ((0, 4, 10), (1, 6, 10), (2, 2, 50), (2, 2, 50)),
+            ONE_NODE,
+            [0, 10, 2, 20],
+        ),
+        # a long job would go to the head's node, and is refused; after a short one has,
+        # the next may go
+        (
+            "easy",
+            (*WAITS, (2, 2, 5), (2, 2, 50)),
+            TWO_NODES,
+            [0, 0, 10, 20, 2, 2],
+        ),
+        # under EASY a long job on 4 GPUs starts next to the head and delays the third
+        # job; conservative backfilling reserves for every job
+        *(
+            (name, ((0, 4, 10), (0, 6, 10), (0, 6, 10), *LAST), ONE_NODE, start_s)
+            for name, start_s in (
+                ("easy", [0, 10, 20, 1, 1]),
+                ("conservative", [0, 10, 20, 1, 1]),
+            )
+        ),
+        *(
+            (name, ((0, 4, 10), (0, 6, 10), (0, 8, 10), *LAST), ONE_NODE, start_s)
+            for name, start_s in (
+                ("easy", [0, 10, 26, 1, 1]),
+                ("conservative", [0, 10, 20, 30, 1]),
+            )
+        ),
+        # 2 GPUs are left on the head's node and 3 on the other: EASY places the long
+        # job by best fit, and makes it wait; a reserved job starts on its node
+        ("conservative", WAITS, TWO_NODES, [0, 0, 10, 2]),
+        ("easy", WAITS, TWO_NODES, [0, 0, 10, 10]),
+    ],
+)
+def test_jobs_that_are_backfilled(scheduler, rows, nodes, start_s):
+    assert starts(scheduler, jobs_of(*rows), nodes) == start_s
 
 
 def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
@@ -48,28 +79,6 @@ def test_shadow_of_a_job_that_has_exceeded_its_estimate_is_now():
     jobs = jobs_of((0, 6, 30), (15, 8, 10), estimate_s=[10, 10])
     simulate(jobs, ONE_NODE, look)
     assert seen == [(15.0, Nodes((8,)).all)]
-
-
-def test_conservative_reserves_for_every_job_in_the_queue():
-    """Under EASY a long job on 4 GPUs starts next to the head and delays the third job;
-    conservative backfilling does not allow that.
-    """
-    jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 6, 10), (1, 2, 25), (1, 2, 9))
-    assert starts("easy", jobs) == [0, 10, 20, 1, 1]
-    assert starts("conservative", jobs) == [0, 10, 20, 1, 1]
-    jobs = jobs_of((0, 4, 10), (0, 6, 10), (0, 8, 10), (1, 2, 25), (1, 2, 9))
-    assert starts("easy", jobs) == [0, 10, 26, 1, 1]
-    assert starts("conservative", jobs) == [0, 10, 20, 30, 1]
-
-
-def test_a_reserved_job_starts_on_its_node_whatever_else_is_free():
-    """2 GPUs are left on the head's node and 3 on the other.
-
-    EASY places the long job by best fit, and makes it wait.
-    """
-    jobs = jobs_of((0, 6, 10), (0, 5, 100), (1, 8, 10), (2, 2, 50))
-    assert starts("conservative", jobs, TWO_NODES) == [0, 0, 10, 2]
-    assert starts("easy", jobs, TWO_NODES) == [0, 0, 10, 10]
 
 
 class Plain:

@@ -295,26 +295,26 @@ def test_a_dependent_job_is_ready_when_its_predecessor_ends_in_the_simulation(fi
     assert found.moved.startswith("2 of 4 jobs were ready later than submitted")
 
 
-def test_jobs_that_become_ready_in_another_order_are_served_first_come(file):
-    """With two GPUs b is ready at 110, before d, which was ready before it in the log;
-    then both wait for the GPUs that e holds.
-    """
-    text = CHAIN.partition("c,2")[0] + "d,150,300,9,2,,\ne,105,106,80,2,,\n"
-    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((2,)))
-    ids = jobs.tags["job_id"]
-    assert ids == ("x", "a", "e", "d", "b")
-    run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((2,))), "fifo")
-    start_s = dict(zip(ids, run.jobs["start_s"].tolist()))
-    assert start_s == {"x": 0, "a": 0, "e": 105, "b": 185, "d": 235}
-
-
-def test_jobs_that_become_ready_at_one_instant_are_served_in_the_order_of_the_log(file):
-    """Job b becomes ready as d arrives, at 210, and is above it in the log."""
-    text = CHAIN.partition("c,2")[0] + "d,210,260,9,1,,\n"
-    jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((1,)))
-    run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((1,))), "fifo")
-    start_s = dict(zip(jobs.tags["job_id"], run.jobs["start_s"].tolist()))
-    assert start_s == {"x": 0, "a": 100, "b": 210, "d": 260}
+@pytest.mark.parametrize(
+    ("more", "gpus", "start_s"),
+    [
+        # with two GPUs b is ready at 110, before d, which was ready before it in the
+        # log; then both wait for the GPUs that e holds
+        (
+            "d,150,300,9,2,,\ne,105,106,80,2,,\n",
+            2,
+            [("x", 0), ("a", 0), ("e", 105), ("d", 235), ("b", 185)],
+        ),
+        # b becomes ready as d arrives, at 210, and is above it in the log
+        ("d,210,260,9,1,,\n", 1, [("x", 0), ("a", 100), ("b", 210), ("d", 260)]),
+    ],
+    ids=["another order", "one instant"],
+)
+def test_jobs_that_become_ready_are_served_first_come(more, gpus, start_s, file):
+    text, cluster = CHAIN.partition("c,2")[0] + more, cg.cluster.Cluster((gpus,))
+    jobs = jobs_of(read_log(file(text, "log.csv")), cluster)
+    run = cg.simulate(Scenario(jobs, cluster), "fifo")
+    assert [*zip(jobs.tags["job_id"], run.jobs["start_s"].tolist())] == start_s
 
 
 test_a_job_cannot_follow_one_that_arrives_later = refusals(

@@ -88,37 +88,41 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
     assert moves(free, Nodes((4,) * len(free)), held, gpus) == number
 
 
-def test_jobs_that_all_arrive_at_one_time_have_neither():
-    found = metrics(simulate(jobs_of((5, 1, 100), (5, 1, 50)), Cluster((2,)), fifo))
-    assert np.isnan([found["throughput_per_h"], found["utilisation_pct"]]).all()
-
-
-def test_fragmentation_is_averaged_over_the_time_in_which_jobs_wait():
-    """One node of 4.
-
-    From 50 to 100 one GPU is free that the job of 4 cannot use; from 100 to 150 one
-    waits and none is free. The last comes at 150: what waits later does not count.
-    """
-    rows = (0, 3, 100), (50, 4, 50), (100, 1, 10), (150, 4, 10)
-    found = metrics(simulate(jobs_of(*rows), Cluster((4,)), fifo))
-    assert found["fragmentation_pct"] == pytest.approx(50.0)
-    # one GPU is fewer than four, however it is placed
-    assert found["node_fragmentation_pct"] == 0.0
-
-
-def test_free_gpus_that_moves_would_join_are_counted_while_jobs_arrive():
-    """Two nodes of 2, a GPU taken of each; from 10 to 60 a job waits that one move
-    would help.
-    """
-    rows = (0, 1, 100), (0, 1, 200), (10, 2, 60), (60, 1, 1)
-    found = metrics(simulate(jobs_of(*rows), Cluster((2, 2)), fifo, spread))
-    names = (
-        "fragmentation_pct",
-        "node_fragmentation_pct",
-        "consolidation_pct",
-        "moves",
-    )
-    assert [found[name] for name in names] == [100, 100, 100, 1]
+@pytest.mark.parametrize(
+    ("rows", "sizes", "figures"),
+    [
+        # all arrive at one time
+        (
+            ((5, 1, 100), (5, 1, 50)),
+            (2,),
+            {"throughput_per_h": np.nan, "utilisation_pct": np.nan},
+        ),
+        # from 50 to 100 one GPU of 4 is free that the job of 4 cannot use; from 100 to
+        # 150 one waits and none is free; the last comes at 150: what waits later does
+        # not count; one GPU is fewer than four, however it is placed
+        (
+            ((0, 3, 100), (50, 4, 50), (100, 1, 10), (150, 4, 10)),
+            (4,),
+            {"fragmentation_pct": 50, "node_fragmentation_pct": 0},
+        ),
+        # a GPU taken of each of two nodes of 2; from 10 to 60 a job waits that one move
+        # would help
+        (
+            ((0, 1, 100), (0, 1, 200), (10, 2, 60), (60, 1, 1)),
+            (2, 2),
+            {
+                "fragmentation_pct": 100,
+                "node_fragmentation_pct": 100,
+                "consolidation_pct": 100,
+                "moves": 1,
+            },
+        ),
+    ],
+)
+def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):
+    found = metrics(simulate(jobs_of(*rows), Cluster(sizes), fifo, spread))
+    shown = {name: found[name] for name in figures}
+    assert shown == pytest.approx(figures, nan_ok=True)
 
 
 def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():

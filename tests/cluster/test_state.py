@@ -233,11 +233,26 @@ def test_the_greatest_job_number_costs_little_time():
     assert process_time() - began_s < 4
 
 
-def test_a_scheduler_that_would_reserve_closed_nodes_is_refused():
-    table = TABLE | {"closed": [{"node": 1, "until_s": 2000}]}
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            {"closed": [{"node": 1, "until_s": 2000}]},
+            "must be another one",
+        ),
+        *(
+            (
+                {"policy": "conservative", "memory": memory},
+                r"^memory\(=.*\) must be a return value",
+            )
+            for memory in ({"reserved": [[1]]}, {"kept": 3}, [1, 2])
+        ),
+    ],
+)
+def test_closed_nodes_or_a_memory_that_no_scheduler_saves_are_refused(more, message):
     scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
-    with pytest.raises(cg.InputError, match=r"'conservative'\) must be another one"):
-        next_dispatches(State.from_table(table), scenario, "conservative")
+    state = State.from_table(TABLE | more)
+    check_refused(lambda: next_dispatches(state, scenario, "conservative"), message)
 
 
 # ---- the commands ----
@@ -358,14 +373,6 @@ def running(**changes):
 
 def also(**changes):
     return TABLE | {"running": [*TABLE["running"], running(**changes)]}
-
-
-@pytest.mark.parametrize("memory", [{"reserved": [[1]]}, {"kept": 3}, [1, 2]])
-def test_a_memory_that_no_scheduler_saves_is_refused(memory):
-    table = TABLE | {"policy": "conservative", "memory": memory}
-    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
-    with pytest.raises(cg.InputError, match=r"^memory\(=.*\) must be a return value"):
-        next_dispatches(State.from_table(table), scenario, "conservative")
 
 
 @pytest.mark.parametrize("scheduler", ["conservative", "multifactor"])

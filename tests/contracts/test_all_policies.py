@@ -154,18 +154,6 @@ def test_every_policy_keeps_the_rules_and_gives_the_same_bits(policy, scenario, 
     assert run.held_s == again.held_s
 
 
-@every_policy
-def test_rounding_of_the_clock_dispatches_no_job_before_its_submission(policy):
-    first_s, second_s = 21.6, 118.7
-    assert first_s + (second_s - first_s) < second_s
-    jobs = [
-        cg.Job(id, time_s, time_s + 600, tight=True)
-        for id, time_s in enumerate((first_s, second_s))
-    ]
-    run = cg.simulate(cg.Scenario("rounding", cg.JobList(jobs)), policy)
-    assert (run.jobs["dispatch_s"] >= run.jobs["submit_s"]).all()
-
-
 # ---- order of service and idling ----
 
 

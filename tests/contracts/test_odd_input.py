@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks.judge import judge
 from support import check_bad_input, check_refused, outcome, output, refusals
 
 import cgrsp_simpy as cg
@@ -66,46 +65,6 @@ def test_advice_has_a_report_where_jobs_are_stopped(term, tmp_path):
     line = ("advise", "hectic", "jobs=12", "--seeds", "2", term)
     assert main([*line, "--policies", "fifo,spt", "--report", str(tmp_path)]) == 0
     assert (tmp_path / "advice.html").exists()
-
-
-# ---- runs that fail ----
-
-
-def small_fleets_only(view):
-    if len(view.known.fleet) > 2:
-        raise ValueError("too many slots")
-    return list(zip(view.queue, view.idle))
-
-
-def test_a_judgement_with_failed_runs_does_not_depend_on_the_order_of_the_policies():
-    scenarios = [
-        dataclasses.replace(
-            cg.day("hectic", slots=slots, jobs=30), name=f"{slots} slots"
-        )
-        for slots in (2, 3)
-    ]
-    found = [
-        judge(scenarios, policies, range(2))
-        for policies in (
-            [small_fleets_only, "fifo", "spt"],
-            ["fifo", small_fleets_only, "spt"],
-            ["spt", "fifo", small_fleets_only],
-        )
-    ]
-    name = "small_fleets_only"
-    for study in found:
-        table = {row["policy"]: row for row in study.table()}
-        assert np.isnan([table[name]["usd_per_job"], table[name]["regret_usd"]]).all()
-        for policy in ("fifo", "spt"):
-            assert (
-                table[policy]
-                == {row["policy"]: row for row in found[0].table()}[policy]
-            )
-            assert [each.other for each in study.against_best(policy)][1] != name
-            assert np.isfinite(
-                [each.difference.mean for each in study.against_best(policy)]
-            ).all()
-        assert [each.scenario for each in study.worst(name)] == ["2 slots"]
 
 
 # ---- terms ----

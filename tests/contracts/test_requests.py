@@ -90,34 +90,6 @@ def test_what_was_not_granted_cannot_be_requested(call, resources):
     )
 
 
-def test_a_process_holds_its_turn_while_it_works_and_the_claim_until_it_leaves():
-    seen = []
-
-    def job_process(run, job):
-        def look(what):
-            seen.append((what, run.resources[0].count, run.free[0]))
-
-        with run.claim(job, request=False) as claim:
-            yield claim
-            look("granted")
-            yield run.timeout(3.0)
-            with claim.request() as turn:
-                yield turn
-                look("working")
-                yield run.timeout(5.0)
-            look("done")
-        look("left")
-
-    run = Simulation(Shop(job_process, 1), cg.first_come).finish()
-    assert seen == [
-        ("granted", 0, 0),
-        ("working", 1, 0),
-        ("done", 0, 0),
-        ("left", 0, 1),
-    ]
-    assert run.jobs[["start_s", "finish_s"]].tolist() == [(3.0, 8.0)]
-
-
 def releases_in_the_block(run, job):
     with run.claim(job, request=False) as claim:
         yield claim

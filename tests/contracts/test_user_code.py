@@ -362,22 +362,6 @@ def test_a_job_may_wait_long_for_a_condition_or_a_process(eager):
     assert run.jobs["finish_s"].tolist() == [10_000]
 
 
-@pytest.mark.parametrize("start", ["set_up", "job_process"])
-def test_a_run_ends_with_its_jobs_however_other_processes_were_started(start):
-    class Endless(Shop):
-        def set_up(self, run):
-            if start == "set_up":
-                run.env.process(probes(run))
-
-        def job_process(self, run, job):
-            if start == "job_process":
-                run.env.process(probes(run))
-            return waits(run, job)
-
-    run = cg.simulate(Endless(waits, arrivals=[0.0, 0.0]), "first")
-    assert run.jobs["finish_s"].tolist() == [10.0, 20.0]
-
-
 # ---- the event list ----
 
 

@@ -16,6 +16,8 @@ from cgrsp_simpy.dag.problem import Problem, carried_out, latest, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget, random_units
 
+RANDOM = ":start=random,order=graph"
+
 
 def two_chains() -> Problem:
     """Nodes 0 to 2 alone, 3 to 5 in a row, a second each, on one GPU and another: by
@@ -110,39 +112,28 @@ def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwis
     )
 
 
-def test_annealing_finds_what_only_another_order_gives():
-    """Nodes 0 to 2, of a second, fit on GPU 0 alone; 3, of 4 s, waits for 2, which runs
-    last.
-    """
-    graph = cg.dag.Graph([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], [0])
+@pytest.mark.parametrize(
+    ("work", "memory", "edges", "options", "evaluations", "makespan_s"),
+    [
+        # nodes 0 to 2, of a second, fit on GPU 0 alone; 3, of 4 s, waits for 2, which
+        # runs last unless it has another turn
+        ([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], RANDOM + ",reorders=0", 50, 7),
+        ([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], RANDOM + ",reorders=0.2", 50, 5),
+        # nodes 0 to 3 fit on GPU 0 alone; 4 waits for 3, and 3 for 2: both go first
+        ([1, 1, 1, 1, 4], [9, 9, 9, 9, 1], [(2, 3), (3, 4)], RANDOM, 60, 2 + 4),
+        ([3], [9], [], "", 1, 3),  # no node and no turn can change
+    ],
+    ids=["placement", "another order", "predecessors", "nothing"],
+)
+def test_annealing_finds_the_least_makespan(
+    work, memory, edges, options, evaluations, makespan_s
+):
+    graph = cg.dag.Graph(work, memory, edges, [0] * len(edges))
     problem = Problem(graph, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
-    placed, both = (
-        find(
-            problem, f"annealing:start=random,order=graph,reorders={share}", Budget(50)
-        )
-        for share in (0, 0.2)
-    )
-    assert (placed.makespan_s, both.makespan_s) == (7, 5)
-    assert carried_out(problem, both.plan).makespan_s == 5
-
-
-def test_annealing_moves_the_predecessors_of_a_node_with_it():
-    """Nodes 0 to 3, of a second, fit on GPU 0 alone; 4, of 4 s, waits for 3, and 3 for
-    2: both must go first.
-    """
-    edges = [(2, 3), (3, 4)]
-    graph = cg.dag.Graph([1, 1, 1, 1, 4], [9, 9, 9, 9, 1], edges, [0, 0])
-    problem = Problem(graph, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
-    found = find(problem, "annealing:start=random,order=graph", Budget(60))
-    assert found.makespan_s == 2 + 4
-    assert carried_out(problem, found.plan).makespan_s == 6
-
-
-def test_annealing_ends_if_no_node_and_no_turn_can_change():
-    one = cg.dag.Graph([3], [9], [], [])
-    problem = Problem(one, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
-    found = find(problem, "annealing", Budget(60))
-    assert (found.makespan_s, found.evaluations) == (3, 1)
+    budget = Budget(max(50, evaluations))
+    found = find(problem, f"annealing{options}", budget)
+    assert (found.makespan_s, found.evaluations) == (makespan_s, evaluations)
+    assert carried_out(problem, found.plan).makespan_s == makespan_s
 
 
 def test_what_holds_the_last_node_up():

@@ -163,19 +163,18 @@ def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, messag
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"no archive", bz2.compress(b"no tar file")[:-4]]
+    "content",
+    [
+        lambda path: b"",
+        lambda path: b"no archive",
+        lambda path: bz2.compress(b"no tar file")[:-4],
+        lambda path: archived(distribution(), path).read_bytes()[:-40],
+    ],
+    ids=["nothing", "no archive", "a cut file", "a cut archive"],
 )
-def test_a_file_that_is_no_archive_is_refused(tmp_path, content):
+def test_a_file_that_is_no_whole_archive_is_refused(tmp_path, content):
     path = tmp_path / "pyodide.tar.bz2"
-    path.write_bytes(content)
-    check_refused(
-        lambda: browser.copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
-    )
-
-
-def test_a_cut_archive_is_refused(tmp_path):
-    path = archived(distribution(), tmp_path / "pyodide.tar.bz2")
-    path.write_bytes(path.read_bytes()[:-40])
+    path.write_bytes(content(path))
     check_refused(
         lambda: browser.copy_pyodide(path, tmp_path), ["must be the archive pyodide-"]
     )

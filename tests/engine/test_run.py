@@ -18,25 +18,6 @@ from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.animation import encoded
 
 
-def test_three_jobs_on_a_slot_and_one_whose_patience_ends():
-    bench = Bench(one_each, 1)
-    bench.job(1, 0, 10, setup_s=3)
-    bench.job(2, 1, 5)
-    bench.job(3, 2, 5, patience_s=6)
-    assert bench.go() == [
-        (3, "starts", 1),
-        (8, "leaves", 3),
-        (13, "ends", 1),
-        (13, "starts", 2),
-        (18, "ends", 2),
-    ]
-    assert bench.left.claims.tolist() == [
-        (1, 0, 1.0, "provisioning", 0.0, 3.0),
-        (1, 0, 1.0, "executing", 3.0, 13.0),
-        (2, 0, 1.0, "executing", 13.0, 18.0),
-    ]
-
-
 def test_records_do_not_depend_on_the_length_of_their_blocks(monkeypatch):
     def records():
         bench = Bench(one_each, 2)
@@ -64,12 +45,6 @@ def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
 def hold(view):
     """Nobody is sent."""
     return []
-
-
-def test_a_place_of_nothing_is_never_free():
-    bench = Bench(one_each, 0, 2)
-    bench.job(1, 0, 10)
-    assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
 
 
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):

@@ -346,24 +346,6 @@ def test_a_decision_is_made_once_an_instant_and_sees_all_of_it(model, policy, ex
     assert run.decisions == len(seen)
 
 
-# ---- slots ----
-
-
-def test_a_busy_slot_is_expected_to_end_after_the_mean_execution_time():
-    ends = []
-
-    def policy(view):
-        ends.append([slot.expected_end_s for slot in view.slots])
-        return zip(view.queue, view.idle)
-
-    cg.simulate(
-        scenario(jobs(0, 10, 20), (A, B, A), delay_s=((5, 5), (30, 30), (600, 600))),
-        policy,
-    )
-    # the delay is not known
-    assert ends == [[None, None, None], [60, None, None], [60, 10 + 90, None]]
-
-
 # ---- jobs of several GPUs ----
 
 
@@ -479,13 +461,6 @@ def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
     assert run.jobs["status"].tolist() == [cg.Status.LOW] * 2
     assert run.jobs["service_s"].tolist() == [90, 90]
     assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * 1.80 / 3600)] * 2
-
-
-def test_with_free_types_every_idle_slot_is_offered_as_every_type():
-    model = scenario(jobs(0), (A, A), free_types=True)
-    view = model.moment(model.workload.listed, busy={0: 50.0})
-    assert [(offer.index, offer.gpu) for offer in view.offers()] == [(1, A), (1, B)]
-    assert view.fastest_s() == (60, 100)
 
 
 def test_with_fixed_types_a_slot_keeps_its_own():

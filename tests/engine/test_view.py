@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from random import Random
 
-import numpy as np
 import pytest
 import simpy
 from engine.jobs import AT_ONCE, HECTIC, jobs
@@ -86,32 +85,6 @@ def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
     found = reachable(busy_view())
     assert sum(isinstance(item, cg.Job) for item in found) >= 3
     assert not [item for item in found if isinstance(item, HIDDEN)]
-
-
-@pytest.mark.parametrize("policy", ["random", "rh", "atc"])
-def test_a_view_holds_no_job_that_has_not_arrived_and_none_that_was_dispatched(policy):
-    inner, dispatched = cg.make_policy(policy), set()
-
-    def checked(view):
-        in_classes = {job for own in view.classes for job in own.jobs}
-        assert set(view.queue) == in_classes and view.waiting == len(view.queue) == len(
-            in_classes
-        )
-        assert all(
-            job.submit_s <= view.now_s and job.id not in dispatched
-            for job in view.queue
-        )
-        assert list(view.queue) == sorted(
-            view.queue, key=lambda job: job.id
-        ) and view.first(2) == list(view.queue[:2])
-        answer = list(inner(view))
-        dispatched.update(job.id for job, _ in answer)
-        return answer
-
-    assert np.array_equal(
-        cg.simulate(HECTIC, checked, seed=4).jobs,
-        cg.simulate(HECTIC, policy, seed=4).jobs,
-    )
 
 
 def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():

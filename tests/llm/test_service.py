@@ -137,21 +137,29 @@ def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
     )
 
 
-def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor():
-    surface = Surface({(1, 100): 1.0, (1, 300): 2.0, (4, 200): 3.0})
-    assert surface(1, 200) == 1.5
-    assert surface(4, 200) == 3.0
-    assert surface(4, 300) == 4.0
-    assert surface(2, 200) == pytest.approx(1.5 * (1 + 1 / 3))
-    assert surface(1, 500) == 3.0  # beyond, along the last two
-    assert surface(1, 1) == 1.0  # never less than the shortest
+LINES = {(1, 100): 1.0, (1, 300): 2.0, (4, 200): 3.0}
+# one prompt takes 10 ms for 100 tokens and 30 for 200: the line is at 0 for 50
+STEEP = {(1, 100): 0.01, (1, 200): 0.03, (2, 50): 0.01}
 
 
-def test_where_the_line_falls_to_nothing_a_factor_is_of_the_shortest_time():
-    """One prompt takes 10 ms for 100 tokens and 30 for 200: the line is at 0 for 50."""
-    surface = Surface({(1, 100): 0.01, (1, 200): 0.03, (2, 50): 0.01})
-    assert surface(2, 50) == surface(2, 60) == 0.01
-    assert surface(2, 200) == pytest.approx(0.03)
+@pytest.mark.parametrize(
+    ("measured", "batch", "tokens", "time_s"),
+    [
+        (LINES, 1, 200, 1.5),
+        (LINES, 4, 200, 3.0),
+        (LINES, 4, 300, 4.0),
+        (LINES, 2, 200, 1.5 * (1 + 1 / 3)),
+        (LINES, 1, 500, 3.0),  # beyond, along the last two
+        (LINES, 1, 1, 1.0),  # never less than the shortest
+        (STEEP, 2, 50, 0.01),  # by a factor of the shortest time
+        (STEEP, 2, 60, 0.01),
+        (STEEP, 2, 200, 0.03),
+    ],
+)
+def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor(
+    measured, batch, tokens, time_s
+):
+    assert Surface(measured)(batch, tokens) == pytest.approx(time_s, rel=1e-12)
 
 
 def test_a_step_of_both_phases_prefills_a_token_more_for_each_that_decodes():

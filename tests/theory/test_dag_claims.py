@@ -120,12 +120,27 @@ def shown(header):
     }
 
 
-def test_the_means_of_independent_tasks():
-    table = shown("scheduler")
+@pytest.mark.parametrize(
+    ("heading", "means"),
+    [
+        (
+            "scheduler",
+            lambda name: [f"{tasks()[size, name].mean():.2f}" for size in (300, 1000)],
+        ),
+        (
+            "placement by",
+            lambda name: [
+                f"{over()[name, order].mean():.{1 + name.startswith('annealing')}f}"
+                for order in ORDERS
+            ],
+        ),
+    ],
+    ids=["independent tasks", "order and placement"],
+)
+def test_the_means_of_the_tables_are_those_of_the_rows(heading, means):
+    table = shown(heading)
     assert len(table) == 5
-    for name, cells in table.items():
-        means = [tasks()[size, name].mean() for size in (300, 1000)]
-        assert cells == [f"{mean:.2f}" for mean in means]
+    assert table == {name: means(name) for name in table}
 
 
 def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with():
@@ -175,15 +190,6 @@ def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
 
 
 # ---- the 20 graphs ----
-
-
-def test_makespans_by_order_and_placement():
-    table = shown("placement by")
-    assert len(table) == 5
-    for name, cells in table.items():
-        digits = 2 if name.startswith("annealing") else 1
-        means = [over()[name, order].mean() for order in ORDERS]
-        assert cells == [f"{mean:.{digits}f}" for mean in means]
 
 
 def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():

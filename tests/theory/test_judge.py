@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks.judge import Judgement, judge
+from benchmarks.judge import judge
 from benchmarks.suite import scenario
 
 import cgrsp_simpy as cg
@@ -43,50 +43,3 @@ def test_cost_and_regret_are_those_of_the_runs():
     less = cg.statistics.paired_difference(usd["triage"], usd[best])
     assert beside.difference.mean == pytest.approx(less.mean)
     assert beside.difference.half_width == pytest.approx(less.half_width)
-
-
-def rows(**usd):
-    """A judgement of made figures: policy -> by scenario -> by seed."""
-    made = [
-        {
-            "scenario": f"s{place}",
-            "policy": policy,
-            "seed": seed,
-            "usd_per_job": value,
-            "miss_pct": 100 * value,
-            "tardiness_min": 0.0,
-            "wait_min": 0.0,
-        }
-        for policy, scenarios in usd.items()
-        for place, values in enumerate(scenarios)
-        for seed, value in enumerate(values)
-    ]
-    first_days = {
-        row["scenario"]: list(dict.fromkeys(each["seed"] for each in made))
-        for row in made
-    }
-    return Judgement(made, first_days)
-
-
-def test_regret_is_against_the_best_of_the_others_scenario_by_scenario():
-    study = rows(
-        a=[(1.0, 1.2, 1.1), (5.0, 5.2, 5.1)],
-        b=[(2.0, 2.2, 2.1), (4.0, 4.2, 4.1)],
-        c=[(3.0, 3.0, 3.0), (1.0, 1.0, 1.0)],
-    )
-    assert [each.other for each in study.against_best("a")] == ["b", "c"]
-    assert study.regret("a").mean == pytest.approx((-1 + 4.1) / 2)
-    assert study.regret("c").mean == pytest.approx((1.9 - 3.1) / 2)
-    assert [each.scenario for each in study.worst("a")] == ["s1", "s0"]
-    [row, *_] = study.table()
-    assert (row["worst"], row["behind"]) == ("s1", 1)
-
-
-def test_only_what_the_interval_can_tell_is_behind():
-    study = rows(
-        a=[(0.03, 0.03, 0.031), (0.0, 0.1, 0.0), (0.015, 0.005, 0.005)],
-        b=[(0.0,) * 3] * 3,
-    )
-    assert [each.scenario for each in study.behind("a")] == ["s0"]
-    row = study.table()[0]
-    assert (row["behind"], row["behind_by_interval"]) == (2, 1)

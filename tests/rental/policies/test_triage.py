@@ -536,18 +536,6 @@ def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
 # ---- jobs of several GPUs, other markets ----
 
 
-@pytest.mark.parametrize("bands", [((0, 0.0),), ((0, 0.5), (23, 1.0))])
-@pytest.mark.parametrize("free_types", [False, True])
-def test_no_market_makes_it_hold_for_ever(bands, free_types):
-    for jobs, rate_per_s in ((40, 0.1), (5, 0.0001)):
-        load = cg.PoissonWorkload(jobs, rate_per_s)
-        market = cg.Market(cg.Clock(bands))
-        run = cg.simulate(
-            cg.Scenario("any", load, market=market, free_types=free_types), "triage", 1
-        )
-        assert run.summary()["completed"] == jobs
-
-
 def test_one_policy_object_serves_runs_in_different_markets():
     policy = cg.make_policy("triage")
     load = cg.PoissonWorkload(50, 0.05)

@@ -73,20 +73,6 @@ def file(tmp_path):
     return make
 
 
-@pytest.fixture
-def printed(capsys):
-    """Run a command that must succeed and say nothing on stderr; what it prints."""
-    from cgrsp_simpy.cli import main  # NumPy, after the settings above
-
-    def run(line):
-        assert main(line.split()) == 0
-        out, err = capsys.readouterr()
-        assert err == ""
-        return out
-
-    return run
-
-
 def tier(config):
     """The tier that is asked for; none where tests are chosen in another way."""
     chosen = config.option.markexpr

@@ -284,11 +284,6 @@ def events_of(simulation, *given):
     ]
 
 
-def waited(run):
-    """The wait of each job, seconds."""
-    return run.jobs["start_s"] - run.jobs["submit_s"]
-
-
 def placed(run):
     """The number and amount of each place of each job, by its number."""
     return list(dict(sorted(run.parts().items())).values())
@@ -337,6 +332,13 @@ def whole_queue(order, view):
         return own[1], own[2], job.deadline_s, job.id
 
     return sorted(view.queue, key=key)
+
+
+def z(values, expected):
+    """By how many standard errors the mean of independent values lies from what is
+    expected.
+    """
+    return (np.mean(values) - expected) * len(values) ** 0.5 / np.std(values, ddof=1)
 
 
 def fifo_waits(arrivals, services, servers=1):

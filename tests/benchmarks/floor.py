@@ -4,8 +4,6 @@ the cost of the package's engine.
 Market, provisioning, records and figures equal those of the package to the bit. Jobs
 and draws are the columns of the workload. There are no views, checks or listeners, and
 no other model.
-
-    python tests/benchmarks/floor.py    check that times and costs are equal
 """
 
 from __future__ import annotations
@@ -319,11 +317,3 @@ def check(day, policy, seed):
     names = "job", "submit_s", "deadline_s", "start_s", "finish_s", "cost_usd"
     for name, column in zip(names, rows.T):
         assert (jobs[name] == column).all(), (day, policy, seed, name)
-
-
-if __name__ == "__main__":
-    for day in ("normal", "hectic", "surge"):
-        for policy in FLOORS:
-            for seed in range(3):
-                check(day, policy, seed)
-            print(f"{day}, {policy}: equal to the bit", flush=True)

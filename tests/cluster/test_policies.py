@@ -15,7 +15,7 @@ from cluster.cases import (
     starts,
     waiting_run,
 )
-from support import refusals, waited
+from support import refusals, waits_s
 
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Mix, generate
@@ -415,8 +415,8 @@ def test_aging_does_not_bound_a_wait(hours, monotone):
     jobs = jobs_of(*small, (1, 8, 7200))
     found = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
     wide = int(np.argmax(jobs.gpus))
-    assert waited(found)[wide] >= (hours * 60 - 5) * 60
-    assert waited(found)[jobs.gpus == 4].max() == 0
+    assert waits_s(found.jobs)[wide] >= (hours * 60 - 5) * 60
+    assert waits_s(found.jobs)[jobs.gpus == 4].max() == 0
 
 
 # ---- Slurm's priority ----

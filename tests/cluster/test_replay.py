@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, refusals, waited
+from support import check_refused, refusals, waits_s
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -116,7 +116,7 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
     more = Scenario(
         found.scenario.source, cg.cluster.Cluster((8,) * 10), found.scenario.placement
     )
-    assert wider["wait_s"] == waited(subject_of(more).run("easy")).mean()
+    assert wider["wait_s"] == waits_s(subject_of(more).run("easy").jobs).mean()
     differences = found.waits_s["fifo"] - found.waits_s["easy"]
     assert other["wait_difference_s"] == pytest.approx(differences.mean())
     assert other["wait_difference_s_low"] < other["wait_difference_s"]
@@ -479,8 +479,10 @@ def test_a_simulator_without_code_of_the_package_gives_equal_waits(
         placement,
     )
     jobs = jobs_of(read_log(file(plain.log_of(run), "log.csv")), PLAIN)
-    waits_s = waited(subject_of(Scenario(jobs, PLAIN, placement)).run(scheduler))
-    assert waits_s.tolist() == plain_waits(run, jobs.tags["job_id"]).tolist()
+    again = subject_of(Scenario(jobs, PLAIN, placement)).run(scheduler)
+    assert (
+        waits_s(again.jobs).tolist() == plain_waits(run, jobs.tags["job_id"]).tolist()
+    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from cluster.cases import jobs_of, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import placed, waited
+from support import placed, waits_s
 
 from cgrsp_simpy.cluster.cluster import Cluster, Nodes, best_fit, spread
 from cgrsp_simpy.cluster.policies import fifo
@@ -180,7 +180,7 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     columns = course(run)
     length_s = np.diff(columns["time_s"])
-    assert columns["waiting"][:-1] @ length_s == pytest.approx(waited(run).sum())
+    assert columns["waiting"][:-1] @ length_s == pytest.approx(waits_s(run.jobs).sum())
     assert columns["busy"][:-1] @ length_s == pytest.approx(
         run.jobs["gpus"] @ run.jobs["duration_s"]
     )

@@ -255,7 +255,8 @@ def test_importing_loads_neither_matplotlib_nor_pandas_nor_a_part_of_scipy():
     """They take longer than all else; SciPy's parts load where they are first used."""
     parts = ("optimize", "special", "stats", "sparse", "linalg")
     late = {"matplotlib", "pandas", "streamlit", *(f"scipy.{name}" for name in parts)}
-    code = f"import cgrsp_simpy.cli, sys; print(*{late!r} & set(sys.modules))"
+    code = "from cgrsp_simpy.cluster import *; import cgrsp_simpy.cli, sys; "
+    code += f"print(*{late!r} & set(sys.modules))"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

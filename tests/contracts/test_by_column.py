@@ -84,16 +84,10 @@ def nodes(rng, number=30):
     ]
 
 
-@pytest.fixture
-def file(tmp_path):
-    def written(rows, name="input.csv", header=True):
-        path = tmp_path / name
-        path.write_text(
-            csv_text(rows).split("\n", 0 if header else 1)[-1], encoding="utf-8"
-        )
-        return str(path)
-
-    return written
+def path_of(file, rows):
+    """The path of a file of rows, of nodes without a header."""
+    header = "task_name" not in rows[0]
+    return str(file(csv_text(rows).split("\n", 0 if header else 1)[-1], "input.csv"))
 
 
 def hours(rows):
@@ -199,9 +193,7 @@ every_module = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_module
 def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file):
     rows = case.rows(Random(0))
-    run = cg.simulate(
-        case.scenario(file(rows, header=case.rows is not nodes)), case.policy
-    )
+    run = cg.simulate(case.scenario(path_of(file, rows)), case.policy)
     of_file, of_result = case.key
     texts = {row[of_file]: row[case.column] for row in rows}
     told, whole, report = run.rows(), run.summary(), run.by(case.column)
@@ -229,7 +221,7 @@ def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file)
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_command_reports_by_a_column(case, form, file, capsys):
     rows = case.rows(Random(6))
-    path = file(rows, header=case.rows is not nodes)
+    path = path_of(file, rows)
     line = ["run", *case.words.replace("FILE", path).split(), "--policy", case.policy]
     out = output(capsys, *line, "--by", case.column, "--format", form)
     read = {
@@ -250,7 +242,7 @@ def test_a_command_reports_by_a_column(case, form, file, capsys):
 
 def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path):
     gpus = cluster("small")
-    instance = cg.hgsp.read_instance(file(tasks(Random(4))), gpus)
+    instance = cg.hgsp.read_instance(path_of(file, tasks(Random(4))), gpus)
     write_instance(instance, tmp_path / "again.csv")
     again = cg.hgsp.read_instance(tmp_path / "again.csv", gpus)
     assert again.tags == instance.tags
@@ -258,9 +250,10 @@ def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path
 
 
 def test_a_column_has_a_text_for_every_job(file):
-    instance = cg.hgsp.read_instance(file(tasks(Random(8))), cluster("small"))
-    source, short = cg.llm.read_requests(file(requests(Random(8)))), Tags({"who": "ab"})
-    graph = read_alibaba(file(nodes(Random(8)), header=False), "j_1")
+    instance = cg.hgsp.read_instance(path_of(file, tasks(Random(8))), cluster("small"))
+    source = cg.llm.read_requests(path_of(file, requests(Random(8))))
+    short = Tags({"who": "ab"})
+    graph = read_alibaba(path_of(file, nodes(Random(8))), "j_1")
     for each in (instance, source, graph):
         with pytest.raises(
             cg.InputError, match=r"texts of tag who\(=2\) must be [36]0, one per job"
@@ -269,7 +262,7 @@ def test_a_column_has_a_text_for_every_job(file):
 
 
 def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
-    instance = cg.hgsp.read_instance(file(tasks(Random(9))), cluster("small"))
+    instance = cg.hgsp.read_instance(path_of(file, tasks(Random(9))), cluster("small"))
     other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
     cg.compare(cg.hgsp.Scenario(instance), ["atc"], [0], out=tmp_path / "out")
     check_refused(

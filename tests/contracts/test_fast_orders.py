@@ -6,7 +6,6 @@ from functools import partial
 from itertools import product
 from math import exp
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import Tiers
 
 QUICK = settings(max_examples=40)
-# jobs; None for the day's own number
-DAYS = {"quiet": None, "normal": None, "hectic": 150, "surge": 300}
 
 TIERED = [
     name
@@ -32,13 +29,6 @@ VARIANTS = [
     "cadr:critical_ratio=1",
 ]
 every_tiered = pytest.mark.parametrize("policy", TIERED + VARIANTS)
-every_day = pytest.mark.parametrize(
-    "day",
-    [
-        pytest.param(day, marks=[pytest.mark.slow] * (day not in ("normal", "hectic")))
-        for day in DAYS
-    ],
-)
 
 
 def general(policy):
@@ -51,29 +41,6 @@ def general(policy):
 
 def test_these_policies_have_an_order_by_tiers():
     assert TIERED == ["spt", "edf", "spt-rescue", "adaptive", "rh", "cadr", "cadr-oo"]
-
-
-@pytest.mark.quick_cases(6)
-@every_tiered
-@every_day
-def test_a_day_is_that_of_the_whole_queue_sorted(policy, day):
-    scenario, decide, decisions = (
-        cg.day(day, jobs=DAYS[day]),
-        cg.make_policy(policy),
-        [],
-    )
-
-    def look_on(view):
-        most = len(view.idle)
-        decisions.append(
-            decide.order(view)[:most] == whole_queue(decide.order, view)[:most]
-        )
-        return decide(view)
-
-    run = cg.simulate(scenario, look_on, 0)
-    assert len(decisions) > 5
-    assert all(decisions)
-    assert np.array_equal(run.jobs, cg.simulate(scenario, general(policy), 0).jobs)
 
 
 # ---- random queues, on times whose sums are exact ----

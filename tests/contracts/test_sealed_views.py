@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from contracts.test_timelines import first_room
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import policy_name
@@ -28,13 +29,6 @@ def waiting(order, machines, name="compound"):
         *times_s, rng.integers(1, 5, 200), rng.integers(0, 5, 200)
     )
     return cg.waiting.Scenario(jobs, waiting_policy(name, 40, 20), machines), order
-
-
-def first_room(view):
-    """Every node that is ready to the first GPU to which it may go."""
-    for node in view.queue:
-        for gpu in view.rooms(node)[:1]:
-            yield node, gpu
 
 
 def graph(policy):

@@ -8,24 +8,17 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spot.cases import a_coarse_program  # noqa: F401
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Zone
-from cgrsp_simpy.spot import expected, view
+from cgrsp_simpy.spot import view
 from cgrsp_simpy.spot.job import FREE, Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.studies.subject import subject_of
 
 CALLED = [*cg.spot.POLICIES, "time-sliced:slices=1", "time-sliced:slices=37"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def a_coarse_program():
-    """The rules hold for any grid of the policy of least expected cost."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expected, "STEPS", 30)
-        yield
 
 
 @st.composite

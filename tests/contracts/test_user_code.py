@@ -123,21 +123,26 @@ def prepares_meanwhile(run, job):
         yield run.timeout(10.0)
 
 
-@pytest.mark.parametrize("job_process", [prepares_first, prepares_meanwhile])
-def test_a_job_may_do_something_else_before_it_waits_for_its_grant(job_process):
-    run = simulated(job_process, arrivals=[0.0, 0.0, 100.0])
-    assert run.jobs["finish_s"].tolist() == [13.0, 23.0, 113.0]
+def looks(run, job):
+    with run.claim(job) as claim:
+        while not claim.triggered:
+            yield run.timeout(1.0)
+        yield run.timeout(10.0)
 
 
-def test_a_job_may_look_whether_its_claim_is_granted():
-    def looks(run, job):
-        with run.claim(job) as claim:
-            while not claim.triggered:
-                yield run.timeout(1.0)
-            yield run.timeout(10.0)
-
-    run = simulated(looks, arrivals=[0.0, 0.5, 0.5])
-    assert run.jobs["finish_s"].tolist() == [11.0, 21.5, 32.5]
+@pytest.mark.parametrize(
+    ("job_process", "arrivals", "finish_s"),
+    [
+        (prepares_first, [0.0, 0.0, 100.0], [13.0, 23.0, 113.0]),
+        (prepares_meanwhile, [0.0, 0.0, 100.0], [13.0, 23.0, 113.0]),
+        (looks, [0.0, 0.5, 0.5], [11.0, 21.5, 32.5]),
+    ],
+)
+def test_a_job_may_do_something_else_before_it_waits_for_its_grant(
+    job_process, arrivals, finish_s
+):
+    run = simulated(job_process, arrivals=arrivals)
+    assert run.jobs["finish_s"].tolist() == finish_s
 
 
 def test_a_job_that_waits_after_its_patience_has_ended_hears_that_it_has_none():

@@ -107,21 +107,6 @@ def test_a_claim_is_forgotten_once_it_is_released_without_the_garbage_collector(
         gc.enable()
 
 
-@pytest.mark.parametrize("on_arrival", [False, True])
-def test_a_policy_that_asks_on_arrival_is_asked_when_nothing_is_free(on_arrival):
-    times = []
-
-    def policy(view):
-        times.append(view.now_s)
-        return one_each(view)
-
-    bench = Bench(policy, 1, asks_on_arrival=on_arrival)
-    bench.job(1, 0, 10)
-    bench.job(2, 4, 1)
-    bench.go()
-    assert times == ([0, 4, 10] if on_arrival else [0, 10])
-
-
 # ---- suspension ----
 
 

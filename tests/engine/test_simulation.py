@@ -11,7 +11,7 @@ from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Event
-from cgrsp_simpy.rental.policies.rules import by_deadline, by_submission, first_idle
+from cgrsp_simpy.rental.policies.rules import by_submission, first_idle
 from cgrsp_simpy.rental.view import SlotView
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -382,24 +382,6 @@ def test_a_job_of_two_gpus_pays_for_both_and_holds_both():
     assert run.jobs["gpus"].tolist() == [2]
     assert run.held_s == (690, 690)
     assert run.summary()["utilisation_pct"] == pytest.approx(100)
-
-
-@pytest.mark.parametrize("order", [by_submission, by_deadline])
-def test_a_job_of_two_gpus_is_not_overtaken_while_one_slot_is_idle(order):
-    listed = [
-        cg.Job(0, 0, DAY_S),
-        cg.Job(1, 10, DAY_S + 1, gpus=2),
-        cg.Job(2, 20, DAY_S + 2, complexity=2),
-    ]
-    seen, run = seen_by(scenario(listed, (A, A)), cg.ListPolicy(order, first_idle))
-    assert seen == [
-        (0, [0], [0, 1]),
-        (10, [1], [1]),
-        (20, [1, 2], [1]),
-        (60, [1, 2], [0, 1]),
-        (120, [2], [0, 1]),
-    ]
-    assert run.jobs["dispatch_s"].tolist() == [0, 60, 120]
 
 
 test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name = refusals(

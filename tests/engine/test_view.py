@@ -87,6 +87,19 @@ def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
     assert not [item for item in found if isinstance(item, HIDDEN)]
 
 
+@pytest.mark.parametrize("policy", ["random", "rh", "atc"])
+def test_the_queue_of_a_view_is_that_of_its_classes_in_order(policy):
+    decide = cg.make_policy(policy)
+
+    def checked(view):
+        of_classes = {job for own in view.classes for job in own.jobs}
+        assert list(view.queue) == sorted(of_classes, key=lambda job: job.id)
+        assert (view.first(2), view.waiting) == ([*view.queue[:2]], len(view.queue))
+        return decide(view)
+
+    cg.simulate(HECTIC, checked, seed=4)
+
+
 def test_the_status_shown_is_independent_of_the_one_that_a_dispatch_meets():
     shown = []
 

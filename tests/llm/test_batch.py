@@ -50,49 +50,47 @@ def times(run):
 # ---- by hand ----
 
 
-def test_requests_join_and_leave_between_steps():
-    """Steps, s: the first prompt to .1; the second and a token of the first to .151; a
-    token of both to .161, the last of the first; one to .171.
-    """
+CHUNKS = {"chunk_tokens": 100}
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "expected"),
+    [
+        # joining and leaving between steps: the first prompt to .1; the second and a
+        # token of the first to .151; a token of both to .161, the last of the first;
+        # one to .171
+        (((0, 100, 3), (0, 50, 3)), CHUNKS, [(0.1, 0.161), (0.151, 0.171)]),
+        # a request may fill the cache, and a short prompt takes less than a decode
+        (((0, 999, 1),), {}, [(0.999, 0.999)]),
+        (((0, 5, 1),), {}, [(0.005, 0.005)]),
+        # who arrives within a step, or as it ends, is in the next
+        (
+            ((0, 100, 1), (0.03, 50, 1), (0.06, 20, 1)),
+            {},
+            [(0.1, 0.1), (0.17, 0.17), (0.17, 0.17)],
+        ),
+        (((0, 100, 1), (0.1, 50, 1)), {}, [(0.1, 0.1), (0.15, 0.15)]),
+        # 90 of the second prompt together with the first to .1; 100 and a token to
+        # .201; 60 and a token to .262
+        (((0, 10, 5), (0, 250, 1)), CHUNKS, [(0.1, 0.282), (0.262, 0.262)]),
+        # whole, the second waits for the first, which waits for all of it
+        (
+            ((0, 10, 5), (0, 250, 1)),
+            CHUNKS | {"whole": True},
+            [(0.01, 0.291), (0.261, 0.261)],
+        ),
+        # the last token of a chunk is used
+        (((0, 99, 1), (0, 50, 1)), CHUNKS, [(0.1, 0.1), (0.149, 0.149)]),
+    ],
+)
+def test_times_of_steps(rows, options, expected):
+    assert times(run_of(requests(*rows), **options)) == expected
+
+
+def test_steps_are_counted_and_a_request_starts_with_the_first_of_its_tokens():
     run = run_of(requests((0, 100, 3), (0, 50, 3)), chunk_tokens=100)
-    assert times(run) == [(0.1, 0.161), (0.151, 0.171)]
     assert run.jobs["start_s"].tolist() == pytest.approx([0, 0.1])
     assert run.plan[0].steps == 4
-
-
-def test_a_request_may_fill_the_cache_and_a_short_prompt_takes_less_than_a_decode():
-    assert times(run_of(requests((0, 999, 1)))) == [(0.999, 0.999)]
-    assert times(run_of(requests((0, 5, 1)))) == [(0.005, 0.005)]
-
-
-def test_who_arrives_within_a_step_is_in_the_next():
-    run = run_of(requests((0, 100, 1), (0.03, 50, 1), (0.06, 20, 1)))
-    assert times(run) == [(0.1, 0.1), (0.17, 0.17), (0.17, 0.17)]
-
-
-def test_who_arrives_as_a_step_ends_is_in_the_next():
-    assert times(run_of(requests((0, 100, 1), (0.1, 50, 1)))) == [
-        (0.1, 0.1),
-        (0.15, 0.15),
-    ]
-
-
-def test_a_prompt_in_chunks_lets_others_decode_between():
-    """Chunks of 100: 90 of the second prompt together with the first to .1; 100 and a
-    token to .201; 60 and a token to .262. Whole, the second waits for the first, which
-    waits for all of it.
-    """
-    source = requests((0, 10, 5), (0, 250, 1))
-    assert times(run_of(source, chunk_tokens=100)) == [(0.1, 0.282), (0.262, 0.262)]
-    assert times(run_of(source, chunk_tokens=100, whole=True)) == [
-        (0.01, 0.291),
-        (0.261, 0.261),
-    ]
-
-
-def test_the_last_token_of_a_chunk_is_used():
-    run = run_of(requests((0, 99, 1), (0, 50, 1)), chunk_tokens=100)
-    assert times(run) == [(0.1, 0.1), (0.149, 0.149)]
 
 
 def test_the_cache_and_the_batch_limit_who_joins():

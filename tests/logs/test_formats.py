@@ -21,7 +21,7 @@ from support import (
     csv_rows,
     outcome,
     output,
-    waited,
+    waits_s,
 )
 
 import cgrsp_simpy as cg
@@ -929,7 +929,9 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, file):
         back["submit_s"].tolist() == jobs.arrival_s.tolist()
         and back["service_s"].tolist() == jobs.duration_s.tolist()
     )
-    assert [float(text) for text in back.tags["wait time"]] == waited(outcome).tolist()
+    assert [float(text) for text in back.tags["wait time"]] == waits_s(
+        outcome.jobs
+    ).tolist()
     assert (
         told(
             "run",

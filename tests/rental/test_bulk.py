@@ -122,6 +122,7 @@ FOUR = (
     cg.DeadlineClass("night", 0.5, 36000),
 )
 HOURLY = cg.ArrivalRates(tuple(range(10, 34)), start_h=8)
+CHANCES = tuple((hour / 46, 0.5 - hour / 92, 0.5 - hour / 92) for hour in range(24))
 OTHERS = {
     "types that are chosen": cg.day("surge", jobs=150, free_types=True),
     "stock that persists": cg.day("surge", jobs=150, persistence_s=3600),
@@ -132,6 +133,18 @@ OTHERS = {
     "printed clock": cg.day("hectic", jobs=150, clock="printed"),
     "classes": cg.Scenario("classes", cg.PoissonWorkload(150, 0.05, deadlines=FOUR)),
     "hours": cg.Scenario("hours", cg.HourlyWorkload(150, HOURLY)),
+    "hourly stock": cg.Scenario(
+        "hourly",
+        cg.PoissonWorkload(150, 0.02),
+        market=cg.Market(
+            stock=(
+                cg.HourlyStock("RTX 3090", CHANCES, persistence_s=7200),
+                cg.HourlyStock("RTX A4000", CHANCES),
+            ),
+            persistence_s=600,
+            sight="now",
+        ),
+    ),
     "one slot": cg.day("normal", slots=1),
     "many slots": cg.day("hectic", slots=150, jobs=400),
     "kept warm": cg.day("surge", jobs=150, terms=cg.Terms(warm_s=600)),
@@ -153,17 +166,6 @@ def test_other_scenarios_are_those_of_simpy(name):
     if own.market.poll_s is not None:
         policies.remove("triage")
     assert differing([own], policies, range(1)) == []
-
-
-def test_hourly_stock_is_that_of_simpy():
-    chances = tuple((hour / 46, 0.5 - hour / 92, 0.5 - hour / 92) for hour in range(24))
-    stock = [
-        cg.HourlyStock("RTX 3090", chances, persistence_s=7200),
-        cg.HourlyStock("RTX A4000", chances),
-    ]
-    market = cg.Market(stock=tuple(stock), persistence_s=600, sight="now")
-    scenario = cg.Scenario("hourly", cg.PoissonWorkload(150, 0.02), market=market)
-    assert differing([scenario], ["fifo", "edf", "cadr"], range(1)) == []
 
 
 def test_a_log_is_that_of_simpy(tmp_path):

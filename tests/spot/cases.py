@@ -1,11 +1,23 @@
 """Small markets whose whole course is known."""
 
+import pytest
+
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Stretch, Zone
+from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.subject import subject_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_coarse_program():
+    """What is tested holds for any grid of the policy of least expected cost."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expected, "STEPS", 30)
+        yield
+
 
 HISTORY = Series.of("seen", 600, [True, False] * 10)
 

@@ -153,13 +153,6 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
 
 
-@pytest.mark.slow
-def test_workers_do_not_change_a_result():
-    alternatives = [{"tellers": 2}, {"rule": max}]
-    here = cg.compare(bank, alternatives, seeds=range(3))
-    assert cg.compare(bank, alternatives, range(3), 2).rows == here.rows
-
-
 def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
     mended = tmp_path / "mended"
 

@@ -5,7 +5,7 @@ lengths is Cobham's priority queue.
 import numpy as np
 import pytest
 from cluster.cases import simulate
-from support import waited
+from support import waits_s
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -32,10 +32,10 @@ def exponential(seed):
 @pytest.mark.slow
 def test_single_gpu_exponential_jobs_are_m_m_64():
     found = [
-        waited(
+        waits_s(
             simulate(
                 exponential(seed), PAPER_CLUSTER, cg.cluster.make_scheduler("fifo")
-            )
+            ).jobs
         )[2000:].mean()
         for seed in range(6)
     ]
@@ -70,8 +70,8 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
         )
         found.append(
             [
-                waited(outcome)[500:][short[500:]].mean(),
-                waited(outcome)[500:][~short[500:]].mean(),
+                waits_s(outcome.jobs)[500:][short[500:]].mean(),
+                waits_s(outcome.jobs)[500:][~short[500:]].mean(),
             ]
         )
     error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))

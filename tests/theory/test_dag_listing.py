@@ -429,14 +429,6 @@ def test_bound_of_a_unit_that_is_more_than_its_share():
 # ---- parameters ----
 
 
-def test_annealing_without_a_choice_ends_at_once():
-    problem = Problem(cg.dag.Graph([1, 2], [1, 1], [], []), alike(1))
-    assert (
-        anneal(problem, cg.dag.Budget(1000)).makespan_s,
-        anneal(problem, cg.dag.Budget(1000)).evaluations,
-    ) == (3, 1)
-
-
 test_annealing_names_a_bad_parameter = refusals(
     ({"hot": 0.0}, "hot"),
     ({"cold": -1.0}, "cold"),

@@ -2,14 +2,14 @@
 against what any schedule could do.
 """
 
-from math import exp, sqrt
+from math import exp
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from support import refusals
+from support import refusals, z
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
@@ -21,13 +21,6 @@ MOST = 4  # standard errors
 WARM_UP = 300  # jobs dropped from the start
 MEAN_S = 10.0
 RUNS, JOBS = 20, 2500
-
-
-def z(values, expected):
-    """By how many standard errors the mean of independent values lies from what is
-    expected.
-    """
-    return (np.mean(values) - expected) * sqrt(len(values)) / np.std(values, ddof=1)
 
 
 def machine(times_s, shares, load, service, jobs, terms=SUSPENSION, tight=0.0):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy import stats
+from support import z
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.metrics import littles_law, queue_length, time_average
@@ -18,13 +19,6 @@ MOST = 4  # standard errors
 # replications, jobs in each, jobs dropped from its start
 RUNS, JOBS, WARM_UP = 20, 4000, 800
 MEAN_S = 10.0
-
-
-def z(values, expected):
-    """By how many standard errors the mean of independent values lies from what is
-    expected.
-    """
-    return (np.mean(values) - expected) * sqrt(len(values)) / np.std(values, ddof=1)
 
 
 def z_of_share(count, number, share):

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from spot.cases import a_coarse_program  # noqa: F401
 from support import refusals
 
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Zone
-from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import FREE, Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market, optimum
 from cgrsp_simpy.spot.scenario import Scenario
@@ -21,14 +21,6 @@ from cgrsp_simpy.studies.subject import subject_of
 
 STEP_S = 60
 HISTORY = Series.of("seen", STEP_S, [True, False, True, True])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def a_coarse_program():
-    """What is tested holds for any grid of the policy of least expected cost."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expected, "STEPS", 30)
-        yield
 
 
 def zone(status, name="a", prices=(), kept=False):

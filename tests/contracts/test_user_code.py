@@ -295,29 +295,41 @@ def closed_for_half_a_day(run):
         yield run.timeout(43_200.0)
 
 
-def test_a_slot_may_be_down_for_long_while_a_process_wakes_each_second(eager):
-    beside = [closed_for_half_a_day, probes]
-    run = simulated(waits, arrivals=[0.0], beside=beside)
-    assert run.jobs["start_s"][0] == 43_200
-
-
 def in_pairs(view):
     jobs = list(view.queue)
     return list(zip(jobs, view.free)) if len(jobs) > 1 else []
 
 
-def test_a_policy_may_hold_a_job_until_the_next_arrives_however_late(eager):
-    run = simulated(waits, in_pairs, arrivals=[0.0, 5000.0], slots=2, beside=[probes])
-    assert run.jobs["start_s"].tolist() == [5000.0, 5000.0]
+def impatient(run, job):
+    with run.claim(job, patience_s=5000.0) as claim:
+        yield claim
 
 
-def test_a_job_whose_patience_ends_late_is_no_job_that_waits_for_ever(eager):
-    def job_process(run, job):
-        with run.claim(job, patience_s=5000.0) as claim:
-            yield claim
+def long_errand(run, job):
+    """A job waits for a process, and for a condition."""
+    with run.claim(job) as claim:
+        yield claim
+        yield run.env.process(event for event in [run.timeout(5000.0)])
+        yield run.env.event() | run.timeout(5000.0)
 
-    run = simulated(job_process, lambda view: [], arrivals=[0.0], beside=[probes])
-    assert math.isnan(run.jobs["start_s"][0])
+
+@pytest.mark.parametrize(
+    ("job_process", "policy", "how", "start_s", "end_s"),
+    [
+        (waits, cg.first_come, {"beside": [closed_for_half_a_day]}, 43_200, 43_210),
+        (waits, in_pairs, {"arrivals": [0.0, 5000.0], "slots": 2}, 5000, 5010),
+        (impatient, lambda view: [], {}, math.nan, 5000),
+        (long_errand, cg.first_come, {}, 0, 10_000),
+    ],
+    ids=["downtime", "held", "patience", "errand"],
+)
+def test_a_wait_may_be_long_while_a_process_wakes_each_second(
+    job_process, policy, how, start_s, end_s, eager
+):
+    how = {"arrivals": [0.0], **how, "beside": [*how.get("beside", []), probes]}
+    jobs = simulated(job_process, policy, **how).jobs
+    assert jobs["start_s"] == pytest.approx(start_s, nan_ok=True)
+    assert jobs["finish_s"] == pytest.approx(end_s)
 
 
 def stays_closed(run):
@@ -351,20 +363,6 @@ def test_a_job_that_waits_for_an_event_that_never_happens_is_named(eager, holds)
         lambda: simulated(job_process, arrivals=[0.0], beside=[probes]),
         ["process of job 0 has not ended"],
     )
-
-
-def test_a_job_may_wait_long_for_a_condition_or_a_process(eager):
-    def errand(run):
-        yield run.timeout(5000.0)
-
-    def job_process(run, job):
-        with run.claim(job) as claim:
-            yield claim
-            yield run.env.process(errand(run))
-            yield run.env.event() | run.timeout(5000.0)
-
-    run = simulated(job_process, arrivals=[0.0], beside=[probes])
-    assert run.jobs["finish_s"].tolist() == [10_000]
 
 
 # ---- the event list ----

@@ -120,6 +120,14 @@ PLACES = {
         ("balanced", [SOONER, LATER], {}, 0),
         ("balanced", [stocked(SOONER, MEDIUM), LATER], {}, 1),  # 1.067
         ("balanced", [stocked(SOONER, MEDIUM), stocked(LATER, LOW)], {}, 0),
+        ("balanced", [gpu("fast", 1.0, 100.0), gpu("cheap", 0.5, 200.0)], {}, 0),
+        # 0.05 + 0.9 against 0.1 + 0.45
+        (
+            "balanced:alpha=0.1",
+            [gpu("fast", 1.0, 100.0), gpu("cheap", 0.5, 200.0)],
+            {},
+            1,
+        ),
     ],
 }
 
@@ -142,34 +150,26 @@ def test_fifo_looks_at_nothing_of_a_slot_but_its_place():
     )
 
 
-# ---- SPT ----
+# ---- SPT and Balanced ----
 
 
-def test_eq_4_1_normalises_over_the_idle_slots_alone():
-    # Idle only: 0.7 + 0.3 x 2 = 1.3 against 0.7 x 1.5 + 0.3 = 1.35. The busy slot at
-    # 0.1 USD and 30 s would turn it: 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x
-    # 10 = 5.1
-    slots = [gpu("fast", 2.0, 60.0), gpu("cheap", 1.0, 90.0), gpu("busy", 0.1, 30.0)]
-    view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
-    assert decide("spt", view) == [(0, 0)]
-
-
-# ---- LCF and Balanced ----
-
-
-def test_balanced_divides_by_the_slowest_and_dearest_of_the_whole_fleet():
-    slots = [
-        gpu("fast", 1.0, 100.0),
-        gpu("cheap", 0.5, 200.0),
-        gpu("busy", 1.0, 1000.0),
-    ]
-    view = scenario_of(*slots).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
-    # 0.8 x 0.1 + 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones
-    # alone 0.6 against 0.9
-    assert decide("balanced", view) == [(0, 1)]
-    assert slot_for("balanced", slots[:2]) == 0
-    # 0.05 + 0.9 against 0.1 + 0.45
-    assert slot_for("balanced:alpha=0.1", slots[:2]) == 1
+@pytest.mark.parametrize(
+    ("policy", "slots", "place"),
+    [
+        # Eq. 4.1 normalises over the idle slots alone: 0.7 + 0.3 x 2 = 1.3 against
+        # 0.7 x 1.5 + 0.3 = 1.35. The busy slot at 0.1 USD and 30 s would turn it:
+        # 0.7 x 2 + 0.3 x 20 = 7.4 against 0.7 x 3 + 0.3 x 10 = 5.1
+        ("spt", ((2.0, 60.0), (1.0, 90.0), (0.1, 30.0)), 0),
+        # Balanced divides by the slowest and dearest of the whole fleet: 0.8 x 0.1 +
+        # 0.2 = 0.28 against 0.8 x 0.2 + 0.2 x 0.5 = 0.26; over the idle ones alone 0.6
+        # against 0.9
+        ("balanced", ((1.0, 100.0), (0.5, 200.0), (1.0, 1000.0)), 1),
+    ],
+)
+def test_a_busy_slot_counts_only_for_balanced(policy, slots, place):
+    gpus = [gpu(str(number), *each) for number, each in enumerate(slots)]
+    view = scenario_of(*gpus).moment([cg.Job(0, 0.0, 28800.0)], busy={2: 50.0})
+    assert decide(policy, view) == [(0, place)]
 
 
 # ---- Random ----

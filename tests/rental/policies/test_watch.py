@@ -82,22 +82,20 @@ ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
 
 
 @pytest.mark.parametrize(
-    "seen",
+    ("chances", "seen"),
     [
-        {"persistence_s": 700.0},  # nothing is shown
-        {"series": (ALWAYS_LOW,), "sight": "now"},  # the law knows of no persistence
+        ((0.5, 0.2, 0.3), {"persistence_s": 700.0}),  # nothing is shown
+        # the law knows of no persistence
+        ((0.5, 0.2, 0.3), {"series": (ALWAYS_LOW,), "sight": "now"}),
+        # a slot of a type that never recovers is not held
+        ((0.0, 0.0, 1.0), {"persistence_s": 1e9, "sight": "now"}),
     ],
 )
-def test_without_a_look_or_persistence_the_law_s_mean_delay_is_expected(seen):
-    law = cg.HourlyStock(GPU.name, [(0.5, 0.2, 0.3)] * 24)
+def test_without_a_look_or_persistence_the_law_s_mean_delay_is_expected(chances, seen):
+    law = cg.HourlyStock(GPU.name, [chances] * 24)
     market = cg.Market(delay_s=BOUNDS_S, stock=(law,), **seen)
-    assert expected_on(market) == pytest.approx(0.5 * 5 + 0.2 * 75 + 0.3 * 3900)
-
-
-def test_a_slot_of_a_type_that_never_recovers_is_not_held():
-    law = cg.HourlyStock(GPU.name, [(0.0, 0.0, 1.0)] * 24)
-    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), persistence_s=1e9, sight="now")
-    assert expected_on(market) == 3900
+    mean_s = sum(chance * s for chance, s in zip(chances, (5, 75, 3900)))
+    assert expected_on(market) == pytest.approx(mean_s)
 
 
 @pytest.mark.parametrize(

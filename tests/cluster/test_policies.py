@@ -59,23 +59,30 @@ def test_orders_of_a_queue_for_which_there_is_room(scheduler, order):
     assert started(scheduler, waiting_run(MIXED, TWO_NODES)) == order
 
 
-def test_least_attained_service_puts_the_user_first_who_has_received_least():
-    """User 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing; user
-    1's job still runs at 20 s.
-    """
-    jobs = jobs_of(
-        (0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5), user=[0, 1, 0, 1, 2]
-    )
-    assert starts("las", jobs) == [0, 10, 35, 30, 25]
-    assert starts("fifo", jobs) == [0, 10, 25, 30, 35]
+RECEIVED = ((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5))
 
 
-def test_least_attained_service_counts_what_ended_while_nobody_waited():
-    """User 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4
-    GPU-seconds, not 8 x 20; user 1 40.
-    """
-    jobs = jobs_of((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5), user=[0, 1, 1, 0])
-    assert starts("las", jobs) == [0, 6, 25, 20]
+@pytest.mark.parametrize(
+    ("scheduler", "rows", "user", "start_s"),
+    [
+        # user 0 has had 8 GPUs for 10 s, user 1 4 of them for 10 s, user 2 nothing;
+        # user 1's job still runs at 20 s
+        ("las", RECEIVED, [0, 1, 0, 1, 2], [0, 10, 35, 30, 25]),
+        ("fifo", RECEIVED, [0, 1, 0, 1, 2], [0, 10, 25, 30, 35]),
+        # user 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4
+        # GPU-seconds, not 8 x 20; user 1 40
+        (
+            "las",
+            ((0, 8, 4), (6, 4, 10), (20, 8, 5), (20, 8, 5)),
+            [0, 1, 1, 0],
+            [0, 6, 25, 20],
+        ),
+    ],
+)
+def test_least_attained_service_puts_the_user_first_who_has_received_least(
+    scheduler, rows, user, start_s
+):
+    assert starts(scheduler, jobs_of(*rows, user=user)) == start_s
 
 
 @pytest.mark.parametrize("scheduler", ["sjf", "shortest-gpu", "hps", "adaptive"])

@@ -4,6 +4,7 @@ TOML and the command line.
 
 from dataclasses import replace
 from itertools import islice
+from unittest.mock import ANY
 
 import pytest
 from support import check_refused, phases, refusals
@@ -362,16 +363,52 @@ def run_of(submits, hours, boot_s=0.0, minimum_s=0.0, market=FROM_MIDNIGHT, **mo
     return cg.simulate(scenario, "fifo")
 
 
-def test_a_slot_opens_and_closes_every_day_and_a_job_waits_for_it():
-    run = run_of([0, 2 * H, 3 * H, 25 * H], [(1, 1), (3, 0)])
-    starts_s = [H + 20, 2 * H + 10, 25 * H + 20, 25 * H + 130]
-    assert run.jobs["start_s"].tolist() == starts_s
-    assert run.summary()["overtime_h"] == 0
+DAILY = [(1, 1), (3, 0)]
 
 
-def test_a_slot_whose_hours_have_begun_is_open_without_an_order():
-    run = run_of([0], [(0, 1), (3, 0)], boot_s=600)
-    assert run.jobs["start_s"].tolist() == [10]
+@pytest.mark.parametrize(
+    ("submits", "hours", "options", "start_s", "overtime_h"),
+    [
+        # a slot opens and closes every day, and a job waits for it
+        (
+            [0, 2 * H, 3 * H, 25 * H],
+            DAILY,
+            {},
+            [H + 20, 2 * H + 10, 25 * H + 20, 25 * H + 130],
+            0,
+        ),
+        # a slot whose hours have begun is open without an order
+        ([0], [(0, 1), (3, 0)], {"boot_s": 600}, [10], ANY),
+        # a closing slot finishes its job and is billed until then
+        ([3 * H - 50, 3 * H], DAILY, {}, [3 * H - 40, 25 * H + 20], round(60 / H, 9)),
+        # it still runs when the next hours begin: billed in between, and not ordered
+        # again
+        (
+            [3 * H - 50, 3 * H + 5],
+            [*DAILY, (3.01, 1)],
+            {},
+            [3 * H - 40, 3 * H + 60 + 10],
+            0.01,
+        ),
+        # boot time is billed, and may last longer than the hours
+        ([0], DAILY, {"boot_s": 600}, [H + 620], ANY),
+        ([0], DAILY, {"boot_s": 2 * H - 20}, [3 * H], ANY),
+        (
+            [0],
+            [(0, 0), (1, 2), (2, 1), (3, 0)],
+            {"boot_s": 1.5 * H},
+            [2.5 * H + 20],
+            ANY,
+        ),
+        # each order has its minimum
+        ([1.2 * H, 26 * H], [(1, 1), (1.5, 0)], {"minimum_s": 2 * H}, ANY, 2 * 1.5),
+    ],
+)
+def test_slots_by_the_hour(submits, hours, options, start_s, overtime_h):
+    run = run_of(submits, hours, **options)
+    assert run.jobs["start_s"].tolist() == start_s
+    assert round(run.summary()["overtime_h"], 9) == overtime_h
+    assert not run.jobs["slot"].any()
 
 
 def test_hours_repeat_daily_across_midnight_from_any_hour_on():
@@ -383,29 +420,6 @@ def test_hours_repeat_daily_across_midnight_from_any_hour_on():
     assert opening.open_s(5, 9.0, 2 * H) == pytest.approx((2 + 5) * H)
     text = describe_hours(opening.hours)
     assert text == "2 slots, 5 from 10 to 14 h, 3 from 14 to 24 h"
-
-
-def test_a_closing_slot_finishes_its_job_and_is_billed_until_then():
-    run = run_of([3 * H - 50, 3 * H], [(1, 1), (3, 0)])
-    assert run.jobs["start_s"].tolist() == [3 * H - 40, 25 * H + 20]
-    assert run.summary()["overtime_h"] == pytest.approx(60 / H)
-    # it still runs when the next hours begin: billed in between, and not ordered again
-    run = run_of([3 * H - 50, 3 * H + 5], [(1, 1), (3, 0), (3.01, 1)])
-    assert run.summary()["overtime_h"] == pytest.approx(36 / H)
-    assert run.jobs["start_s"].tolist()[1] == 3 * H + 60 + 10
-
-
-def test_boot_time_is_billed_and_may_last_longer_than_the_hours():
-    for boot_s in (600, 2 * H - 20):
-        late = run_of([0], [(1, 1), (3, 0)], boot_s=boot_s).jobs
-        assert late["start_s"] == H + boot_s + 20
-    jobs = run_of([0], [(0, 0), (1, 2), (2, 1), (3, 0)], boot_s=1.5 * H).jobs
-    assert jobs["slot"] == 0 and jobs["start_s"] == 2.5 * H + 20
-
-
-def test_each_order_has_its_minimum():
-    run = run_of([1.2 * H, 26 * H], [(1, 1), (1.5, 0)], minimum_s=2 * H)
-    assert run.summary()["overtime_h"] == pytest.approx(2 * 1.5)
 
 
 def test_scarce_stock_refuses_or_delays_an_order():

@@ -47,6 +47,12 @@ def hold(view):
     return []
 
 
+def test_a_place_of_nothing_is_never_free():
+    bench = Bench(one_each, 0, 2)
+    bench.job(1, 0, 10)
+    assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
+
+
 def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 3)
     asked = []

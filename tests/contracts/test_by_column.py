@@ -216,8 +216,13 @@ def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file)
         assert wait_s == pytest.approx((visits["granted_s"] - visits["ready_s"]).sum())
 
 
-@pytest.mark.quick_cases(9)
-@every_module
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.slow] * (case.rows is not jobs))
+        for name, case in CASES.items()
+    ],
+)
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_a_command_reports_by_a_column(case, form, file, capsys):
     rows = case.rows(Random(6))

@@ -248,13 +248,12 @@ def course(run: Run, to_s: float = inf) -> dict[str, Floats]:
                 (held[node].remove, held[node].append)[what](width)
         waiting[now] = sum(queue.values())
         busy[now] = nodes.all.bit_count() - free.bit_count()
-        if largest := max(
-            (width for width, number in queue.items() if number), default=0
-        ):
-            share[now] = fragmentation(nodes, free, largest)
-            if free.bit_count() >= largest and not nodes.fits(free, largest):
-                unplaced[now] = 1
-                moved[now] = moves(nodes.counts(free), nodes, held, largest) or 0
+        # if none waits, as for a job of one GPU, which is never unplaced
+        largest = max([1, *(width for width, number in queue.items() if number)])
+        share[now] = fragmentation(nodes, free, largest)
+        if free.bit_count() >= largest and not nodes.fits(free, largest):
+            unplaced[now] = 1
+            moved[now] = moves(nodes.counts(free), nodes, held, largest) or 0
     return {
         "time_s": time_s,
         "waiting": waiting,

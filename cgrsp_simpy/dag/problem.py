@@ -27,7 +27,7 @@ from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
 
 
-@declared(eq=False)
+@declared()
 class Problem:
     """A graph and its GPUs; each GPU runs one node at a time, in the plan's order.
 

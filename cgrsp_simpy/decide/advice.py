@@ -250,7 +250,7 @@ class Advice(Results):
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
-        return worth and saved.low > 0 and (days is None or days.low > 0)
+        return worth and all(each.low > 0 for each in (saved, days) if each)
 
     @cached_property
     def fixed(self) -> Option | None:

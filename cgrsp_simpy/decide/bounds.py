@@ -388,7 +388,7 @@ class _Program:
                 best, best_price = value, tried
             if solution.fun - best <= max(near, GAP_SHARE * solution.fun):
                 break
-            self._drop(solution, price)
+            self._drop(solution)
             self._add(wanted)
         return self._by_step(best_price), float(solution.fun)
 
@@ -420,9 +420,9 @@ class _Program:
                 wanted.setdefault((group.c, g, v), []).extend(ends)
         return value, wanted
 
-    def _drop(self, solution: scipy.optimize.OptimizeResult, price: np.ndarray) -> None:
+    def _drop(self, solution: scipy.optimize.OptimizeResult) -> None:
         """Drop columns that are unused, need a slot and have a large reduced cost."""
-        reduced = self.cost + self.used @ price - solution.eqlin.marginals[self.row]
+        reduced = solution.lower.marginals
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
         keep = np.flatnonzero(
             (solution.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0)

@@ -467,8 +467,8 @@ class Market:
         return high, high + (medium if medium < self.medium_cap else self.medium_cap)
 
     def band(self, time_s: float) -> int:
-        """Return the index in `change_hours` that applies at a simulated time."""
-        return bisect_right(self.change_hours, self.clock.hour(time_s)) - 1
+        """Return the number of `change_hours` of its day up to a simulated time."""
+        return bisect_right(self.change_hours, self.clock.hour(time_s))
 
     def provisioning_s(self, status: Status, uniform: float) -> float:
         """Return the provisioning delay for a uniform variate (thesis Eq. 3.2)."""

@@ -18,6 +18,14 @@ DRAWN = 256  # epochs that are drawn together
 MOST_COURSES = 2_000  # of a type's stock that are drawn until one agrees
 
 
+def last_poll_s(now_s: float, poll_s: float) -> float:
+    """Return the time of the last of regular polls; now, if poll_s is 0."""
+    if not poll_s:
+        return now_s
+    poll = floor(now_s / poll_s)
+    return (poll - (poll * poll_s > now_s)) * poll_s
+
+
 class Stock:
     """The stock of each type over a run; it depends only on the seed.
 
@@ -57,10 +65,7 @@ class Stock:
         poll_s = self.market.poll_s
         if poll_s is None or self._path(gpu) is None:
             return None
-        if not poll_s:
-            return now_s
-        look = floor(now_s / poll_s)
-        return (look - (look * poll_s > now_s)) * poll_s
+        return last_poll_s(now_s, poll_s)
 
     def redraw(
         self, gpu: GpuType, misses: Callable[[Callable[[float], Status]], int]

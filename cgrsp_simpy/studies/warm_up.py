@@ -57,10 +57,10 @@ def warm_up_time(
     monitor. what: as in `FunctionRun.series` ("wait", "queue", "level", "value" ...);
     for a cg.Model "wait", by start time, or "response", by completion time. seeds:
     seeds of the pilot runs; five or more are advisable. spans: number of time
-    intervals, at least 10. Raises InputError for an unknown monitor or series, an
+    intervals, at least 15. Raises InputError for an unknown monitor or series, an
     interval without observations, or runs of less than twice the transient.
     """
-    check_whole("spans", spans, least=10)
+    check_whole("spans", spans, least=3 * MSER_BATCH)
     model, seeds = checked_model(scenario), check_seeds(seeds)
     if policy is None:
         policy = subject_of(model).default_policies()[0]
@@ -83,7 +83,8 @@ def warm_up_time(
     )
     means = np.where(known, rows, 0).sum(axis=0) / known.sum(axis=0)
     deleted = mser5(means)
-    if deleted >= spans // 2 - MSER_BATCH:
+    # the last that MSER-5 may find
+    if 2 * deleted >= (spans // MSER_BATCH - 2) * MSER_BATCH:
         raise InputError(
             f"the warm-up lasts longer than half of the pilot runs, which end at"
             f" {end:g}; simulate a longer time"

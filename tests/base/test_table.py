@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.base.table import Table, progress
 
 AWKWARD = Table(
     "10 % of a_b & c: ± 95 %",
@@ -34,3 +34,8 @@ def test_numbers_are_aligned_to_the_right_and_texts_to_the_left():
     table = Table("", [["a", "b", "c"], ["x", "-1.5 ± 2", "-"], ["y", "3", "9 %"]])
     assert r"\begin{tabular}{lrr}" in table.latex()
     assert "| --- | ---: | ---: |" in table.markdown()
+
+
+def test_a_progress_bar_starts_no_thread():
+    """A browser's Python cannot start one."""
+    assert progress(()).monitor is None

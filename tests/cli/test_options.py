@@ -11,7 +11,7 @@ from support import output
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.statistics import mean
-from cgrsp_simpy.cli import VERBS, command_of, decisions, plan
+from cgrsp_simpy.cli import VERBS, command_of, decisions, plan, records
 from cgrsp_simpy.cli.options import check_work, policies_given, policies_of
 from cgrsp_simpy.decide.bounds import Bound
 
@@ -114,6 +114,19 @@ def test_work_of_a_minute_is_announced_and_of_an_hour_refused(
         except cg.InputError as error:
             text = str(error)
     assert text == message
+
+
+def test_a_replay_asks_each_policy_twice_at_two_moments_of_each_job(file, monkeypatch):
+    """And simulates it: 5 calls per job and policy."""
+    text, calls = "job_id,submit_s,start_s,service_s,gpus\n1,0,0,9,1\n2,1,9,9,1\n", []
+    monkeypatch.setattr(
+        records, "check_work", lambda *of, **kept: calls.append((of[1], kept))
+    )
+    for policies in (["fifo", "easy", "sjf"], None):
+        args = Namespace(words=["cluster=1x1"], verb="replay", policies=policies)
+        records.replayed(args, str(file(text, "log.csv")))
+    known = len([*records.SCHEDULERS, *records.ORDERED])
+    assert calls == [(5 * 2 * n, {"kept": 2}) for n in (3, known)]
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ REFUSED = {  # a command -> what its one line says
     "parameters month --schema": ["'month'", "whose scenarios can be files"],
     "market report none.csv": ["none.csv", "No such file"],
     "replay none.swf": ["none.swf", "No such file"],
+    "forecast none.json slots=3": ["parameters(='slots=3')", "omitted if a state"],
     "sample x.csv cluster": ["hgsp:LEVEL"],
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
     "verify nowhere": ["nowhere is not a results directory"],

@@ -316,13 +316,18 @@ def test_resources_of_models_and_many_resources():
 def test_equal_names_have_numbers_and_unknown_sources_a_note(tmp_path):
     env = cg.EventRecorder()
     desks = [simpy.Resource(env), simpy.Resource(env)]
-    space = {"env": env, "desks": desks}
-    exec("def visit():\n  with desks[1].request() as turn:\n    yield turn", space)
+    space = {"env": env, "desks": desks, "Lamp": simpy.Store}
+    exec(
+        "def visit():\n  lamp = Lamp(env)\n  yield lamp.put(1)"
+        "\n  with desks[1].request() as turn:\n    yield turn",
+        space,
+    )
     env.process(space["visit"]())
     env.process(space["visit"]())
     env.process(Iterated(env))
     env.run()
-    assert {item.name for item in env.steps[-1].resources} == {"desks[0]", "desks[1]"}
+    named = {"desks[0]", "desks[1]", "lamp", "lamp #2"}
+    assert {item.name for item in env.steps[-1].resources} == named
     names = {process.name for step in env.steps for process in step.processes}
     assert {"visit 1", "visit 2", "process 1"} == names
     env.to_html(tmp_path / "page.html")

@@ -14,6 +14,7 @@ from engine.bench import Bench, Shop, one_each, waits
 from support import check_refused, refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.engine.resources import without_noise
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.plots.animation import encoded
 
@@ -292,6 +293,12 @@ def test_after_many_fractions_and_a_downtime_the_whole_pool_is_free():
     assert run.jobs["finish_s"][-1] == run.jobs["finish_s"].max()
     assert max(rooms) <= 1
     assert (simulation.free, simulation.resources[0].level) == ([1], 1)
+
+
+def test_only_what_may_be_a_rounding_error_is_removed_from_a_need():
+    """Up to 1e-12."""
+    needs = [0.1 + 0.2, 0.3 + 9.995e-13, 0.3 - 9.995e-13, 0.3 + 1.0005e-12, 1 / 3]
+    assert [*map(without_noise, needs)] == [0.3, 0.3, 0.3, *needs[3:]]
 
 
 def test_whole_amounts_of_a_large_pool_are_exact():

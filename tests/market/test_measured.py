@@ -4,6 +4,7 @@ catalogue.
 
 import json
 import math
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from cgrsp_simpy.base.files import naming_nothing
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.gpu import GPUS_2025
 from cgrsp_simpy.market.law import Holding
-from cgrsp_simpy.market.measured import Law, Polls, measured_toml, series_of
+from cgrsp_simpy.market.measured import Law, Polls, StockFit, measured_toml, series_of
 from cgrsp_simpy.market.series import Snapshots, read_market
 from cgrsp_simpy.market.stock import Stock
 
@@ -127,7 +128,19 @@ def test_short_runs_by_hand():
     """
     polls = Polls(made([0, 2, 2, 0, 2, 2, 2, 0, 2, -1, 0, 2, 0]))
     assert polls.short_pct == pytest.approx(100 * 3 / 5)
-    assert math.isnan(Polls(made([0, 2, 0], 1800.0)).short_pct)
+    law = cg.HourlyStock("A", [(0.5, 0.0, 0.5)] * 24, 900.0)
+    for step_s, share in ((900.0, 50 * (1 - math.exp(-1))), (901.0, math.nan)):
+        polls = Polls(made([0, 2, 0], step_s))
+        assert StockFit(polls, law).short_pct == pytest.approx(share, nan_ok=True)
+        assert math.isnan(polls.short_pct) == math.isnan(share)
+
+
+def test_days_that_are_all_even_tell_nothing_of_two_scales():
+    """Those between were not fetched."""
+    polls = simulated(36_000.0, 600.0, 6, 1, [(0.6, 0.0, 0.4)] * 24, **TWO)
+    even = polls.time_s // 86_400 % 2 == 0
+    fetched = replace(polls, status=np.where(even, polls.status, -1))
+    assert cg.fit_stock(fetched).stock.switch_s == 0
 
 
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(

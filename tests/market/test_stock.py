@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.judge import judge
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support import check_refused, refusals
 
@@ -16,7 +16,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide.gaps import over_seeds
 from cgrsp_simpy.market.law import CLOCKS
-from cgrsp_simpy.market.stock import Stock
+from cgrsp_simpy.market.stock import Stock, last_poll_s
 from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.THESIS_GPUS[0]
@@ -137,6 +137,18 @@ def test_the_view_shows_the_status_as_of_the_last_look(sight):
         assert seen_s == (now_s if sight == "now" else 600 * math.floor(now_s / 600))
         assert status == stock.status(gpu, seen_s, 0.0)
     assert len({status for _, _, status, _ in seen}) == 3
+
+
+@given(
+    st.floats(0.1, 1e4), st.integers(0, 10**6), st.sampled_from([-math.inf, math.inf])
+)
+@example(0.1, 17, -math.inf)
+def test_the_last_poll_is_not_after_now(poll_s, number, way):
+    """Though the quotient of two numbers may be rounded up."""
+    now_s = math.nextafter(number * poll_s, way)
+    last_s = last_poll_s(now_s, poll_s)
+    assert last_s <= now_s < last_s + poll_s * (1 + 1e-9)
+    assert last_poll_s(now_s, 0.0) == now_s
 
 
 # ---- replay ----

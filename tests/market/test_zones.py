@@ -128,6 +128,8 @@ def snapshot(minute, **offers):
 def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
     listed = [
         snapshot(0, a=(3, 2.0), b=(1, 1.5)),
+        # a second later, the same again
+        snapshot(0, a=(3, 2.0), b=(1, 1.5)).replace(":30+", ":31+"),
         snapshot(10, a=(1, 2.0)),
         snapshot(20, b=(4, 1.0)),
     ]

@@ -261,8 +261,17 @@ def plain(value):
 
 def owned(module):
     """Names of numbers, and of defaults of functions and classes, that a module
-    defines.
+    defines; and the bounds of the thesis's sentences.
     """
+    if module is statements:
+        yield (
+            "of sentences",
+            [
+                (part.text, part.low, part.high, part.n)
+                for claim in statements.CLAIMS
+                for part in claim.parts
+            ],
+        )
     for name, value in vars(module).items():
         if name.strip("_").isupper() and name != "TYPE_CHECKING":
             yield name, value
@@ -286,6 +295,7 @@ def defaults(name, value):
                 yield from defaults(f"{name}.{each}", member)
         for field in fields(value) if is_dataclass(value) else ():
             yield f"{name}.{field.name}", field.default
+            yield f"{name}.{field.name} shown", field.repr
 
 
 @cache

@@ -2,15 +2,18 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Price, Stretch, Traces, TwoState, Zone
 from cgrsp_simpy.spot import expected
-from cgrsp_simpy.spot.expected import classes_of, hazards, seen, transitions
+from cgrsp_simpy.spot.expected import Plan, classes_of, hazards, seen, transitions
 from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.studies.subject import subject_of
@@ -71,6 +74,44 @@ def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays(monkeypatch):
     assert cheap["on_demand_h"] == 0
     assert dear["spot_h"] == 0
     assert dear["cost_pct"] == pytest.approx(100)
+
+
+# ---- the plan ----
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=2), st.floats(0, 9))
+def test_values_between_two_steps_of_slack_are_interpolated(values, steps):
+    slack = np.arange(len(values))
+    less = Plan.less(SimpleNamespace(slack=slack), np.array([values]), steps)
+    np.testing.assert_allclose(less, [np.interp(slack - steps, slack, values)])
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sampled_from([0, 0.5, 1, 3.5, 4, 9])),
+        min_size=1,
+        max_size=2,
+    ),
+    *(st.integers(0, 9), st.integers(0, 9), st.sampled_from([None, 5, 9])),
+)
+def test_a_plan_is_looked_up_by_time_left_job_zones_and_slack(zones, left, slack, on):
+    """A plan of 8 steps and 5 of slack; classes of age begin at 0, 1 and 4 h."""
+    views = [SimpleNamespace(up=up, since_s=36e3 - 3600 * age) for up, age in zones]
+    view = SimpleNamespace(
+        **{"now_s": 36e3, "on": on, "on_demand": 9, "zones": dict(zip((5, 7), views))},
+        **{"slack_s": 600.0 * slack + 500, "left_s": 600.0 * left - 200},
+    )
+    plan = SimpleNamespace(
+        **{"ages_h": (0.0, 1.0, 4.0), "numbers": [*view.zones], "step_s": 600.0},
+        **{"slack": np.arange(6), "choices": np.full((9, 2, 36, 6), -1)},
+    )
+    classes = [3 * up + (age >= 1) + (age >= 4) for up, age in zones]
+    state, slack = classes[-1] + 6 * sum(classes[:-1]), min(slack, 5)
+    for choice, place in ((-1, None), (-2, 9), (0, 5)):
+        plan.choices[
+            min(max(left + slack, 1), 8), int(on is not None), state, slack
+        ] = choice
+        assert Plan.best(plan, view) == place
 
 
 # ---- what is seen as the run goes, prices, many zones ----

@@ -12,11 +12,17 @@ from support import output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
-from cgrsp_simpy.spot.job import Checkpoints
+from cgrsp_simpy.spot.job import Checkpoints, Stay
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = cg.spot.Scenario(hours=8.0, deadline=10.0)
+
+
+def test_a_stay_is_wasted_unless_it_outlasts_its_changeover():
+    stays = [("taken", 60), ("left", 60), ("left", 61), ("taken", 61), ("done", 60)]
+    wasted = [Stay(0, 10, to_s, end).wasted(50) for end, to_s in stays]
+    assert wasted == [True, True, False, False, False]
 
 
 def test_the_job_goes_to_another_zone_when_its_instance_is_taken():

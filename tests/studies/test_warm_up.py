@@ -5,9 +5,10 @@ import functools
 import numpy as np
 import pytest
 from studies.function_models import bank
-from support import refusals
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.studies import warm_up
 
 long_bank = functools.partial(bank, until_s=40_000.0)
 
@@ -52,6 +53,19 @@ def test_it_is_mser5_of_the_mean_per_span():
     assert found.figure == "desk wait"
 
 
+@pytest.mark.parametrize(
+    ("spans", "last"), [(15, 5), (20, 5), (24, 5), (25, 10), (29, 10), (30, 10)]
+)
+def test_it_is_refused_if_it_is_the_last_that_may_be_found(spans, last, monkeypatch):
+    """Of m batches of five, fewer than m / 2 may be deleted."""
+    given = {"what": "value", "seeds": [1], "spans": spans}
+    monkeypatch.setattr(warm_up, "mser5", lambda _: last)
+    check_refused(lambda: cg.warm_up_time(settling, **given), "longer than half")
+    monkeypatch.setattr(warm_up, "mser5", lambda _: last - 5)
+    time = cg.warm_up_time(settling, **given).time
+    assert time == pytest.approx(1000 * (last - 5) / spans)
+
+
 def ends_at_once(env):
     cg.Store(env)
     env.run()
@@ -62,7 +76,7 @@ test_wrong_use_is_refused = refusals(
     ({"monitor": "disk"}, "did you mean 'desk'"),
     ({"monitor": "desk", "what": "level"}, "unknown series of desk"),
     ({"monitor": "desk", "spans": 5000}, "few enough"),
-    ({"monitor": "desk", "spans": 9}, "spans"),
+    ({"monitor": "desk", "spans": 14}, "spans"),
     (
         {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
         "longer than half of the pilot runs",

@@ -4,11 +4,14 @@ and the frontier of wait against misses.
 
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import inf
 from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure as Canvas
 from support import check_bad_input, check_refused, needs, outcome, output, refusals
 
@@ -247,8 +250,18 @@ def test_without_an_interval_there_are_no_corners_of_one():
         assert found.corners == {"bound": [(1, 2)]}
 
 
-def test_a_price_that_binds_nowhere_is_no_corner():
-    assert made({0.0: 10, 2.0: 12, inf: 1}).corners["bound"] == [(10, 1)]
+@given(
+    st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0, inf]), st.integers(0, 20))
+)
+def test_corners_are_those_of_the_least_misses_at_each_wait(least):
+    """Each is on it, and it is straight between two, and after the last."""
+    found = made({1.0: 10} | least)
+    corners = found.corners["bound"]
+    for wait, miss in [*corners, (corners[-1][0] + 1, corners[-1][1])]:
+        assert found.miss_pct(wait + 1e-9) == pytest.approx(miss, abs=1e-6)
+    for (wait, miss), (later, less) in pairwise(corners):
+        assert found.miss_pct((wait + later) / 2) == pytest.approx((miss + less) / 2)
+        assert miss > less
 
 
 def test_where_three_lines_meet_there_is_one_corner():

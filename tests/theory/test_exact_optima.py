@@ -12,6 +12,7 @@ import pytest
 from support import drawn
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.decide import recursion
 from cgrsp_simpy.decide.bounds import OBJECTIVES, lower_bound
 from cgrsp_simpy.decide.dispatches import Units
 from cgrsp_simpy.decide.gaps import over_draws
@@ -162,6 +163,19 @@ def test_only_few_jobs_on_few_slots_have_a_grid(jobs, slots, by_recursion):
     scenario = cg.day("quiet", jobs=jobs, slots=slots)
     units = Units(wait=1 / jobs, miss=0.0, late=0.0)
     assert (grid(scenario, 0, drawn(scenario), units) is not None) == by_recursion
+
+
+@pytest.mark.parametrize("name", ["MOST_STEPS", "MOST_WORK"])
+def test_a_grid_is_the_finest_within_the_limits(name, monkeypatch):
+    """Steps, and 2^2 x 3 dispatches of three jobs by the steps of the slot."""
+    scenario, units = cg.day("quiet", jobs=3, slots=1), Units(1 / 3, 0.0, 0.0)
+    finest = grid(scenario, 0, drawn(scenario), units)
+    steps = finest.end + 1
+    least = {"MOST_STEPS": steps, "MOST_WORK": 3 * 2**2 * steps**2}[name]
+    for most, same in ((least, True), (least - 1, False)):
+        monkeypatch.setattr(recursion, name, most)
+        step_s = grid(scenario, 0, drawn(scenario), units).step_s
+        assert (step_s == finest.step_s) == same
 
 
 @pytest.mark.long

@@ -8,8 +8,15 @@ from support import simulated, waits_s
 from waiting.cases import jobs_of, two
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.waiting.jobs import Chunk
 from cgrsp_simpy.waiting.machines import M5, Size
-from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
+from cgrsp_simpy.waiting.policies import (
+    MISLED,
+    RENTS_AT_ONCE,
+    WAITS,
+    Mispredictions,
+    waiting_policy,
+)
 from cgrsp_simpy.waiting.recursion import follow, started
 
 # ---- what happens, by hand ----
@@ -59,6 +66,32 @@ def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_
     for run in (simulated, follow):
         starts = run(case, keep=True).jobs["start_s"]
         assert (starts - now).tolist() == [0, 0, 0, 50]
+
+
+@pytest.mark.parametrize("policy", ["ajw", "sww:wait_s=6", "ajw-t:wait_s=6", "njw"])
+def test_starts_do_not_depend_on_the_chunks_of_the_jobs(policy):
+    """Jobs at once, or one by one; on whole machines, and on shared ones."""
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        jobs, kinds = (
+            rng.integers((0, 0, 1, 0), (3, 9, 4, 5), (9, 4)),
+            rng.choice([WAITS, WAITS, RENTS_AT_ONCE, MISLED], 9),
+        )
+        jobs[:, 0] = jobs[:, 0].cumsum()
+        for machines in (2, (Size("a", 3, 8, 1), Size("b", 2, 4, 1))):
+            starts = [
+                [
+                    start
+                    for _, _, starts in started(
+                        [(Chunk(*jobs[part].T), kinds[part]) for part in parts],
+                        waiting_policy(policy),
+                        machines,
+                    )
+                    for start in starts
+                ]
+                for parts in ([range(9)], [[job] for job in range(9)])
+            ]
+            np.testing.assert_array_equal(*starts)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.studies.subject import subject_of
-from cgrsp_simpy.waiting.policies import waiting_policy
+from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 
 PAIR = (cg.waiting.Size("four", 4, 16.0, 0.0), cg.waiting.Size("two", 2, 8.0, 0.0))
@@ -343,3 +343,9 @@ def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
     owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2
     work = (1800 + 1800 + 2 * 3540) / 3600
     assert run.summary()["price"] == pytest.approx(9.6 * (owned + rented) / work)
+
+
+def test_seeds_matter_if_jobs_are_drawn_or_predictions_may_be_wrong():
+    listed = cg.waiting.Scenario(FOUR, waiting_policy("njw"), 1)
+    wrong = replace(listed, errors=Mispredictions(wait_over=0.5))
+    assert [subject_of(case).is_random for case in (listed, wrong)] == [False, True]

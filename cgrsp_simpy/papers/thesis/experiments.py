@@ -372,7 +372,7 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
         for name in {cell.row, cell.column} & NAMES.keys():
             by.setdefault(NAMES[name], []).append(cell)
     require(
-        len(by) > 0,
+        bool(by),
         "policies",
         ",".join(policies),
         f"left out: Table {table.id} has no choice of them",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from cgrsp_simpy.base.compiled import ask, bisect, inlined
+from cgrsp_simpy.market.stock import last_poll_s
 from cgrsp_simpy.rental.kernel.queue import offered, send, take
 from cgrsp_simpy.rental.kernel.state import LAST, TIERS, Array, Setting, State
 
@@ -38,9 +39,7 @@ def show(run: State, setting: Setting, kind: int) -> int:
             uniform = run.seen[run.number.looked]
             run.number.looked += 1
         else:
-            if look_s > 0:
-                look = math.floor(at_s / look_s)
-                at_s = (look - (1 if look * look_s > at_s else 0)) * look_s
+            at_s = last_poll_s(at_s, look_s)
             uniform = held(run, kind, at_s)
         run.shown[gpu] = by_law(setting, kind, at_s, uniform)
     return int(run.shown[gpu])

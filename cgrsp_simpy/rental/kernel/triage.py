@@ -6,13 +6,17 @@ import math
 
 from cgrsp_simpy.base.compiled import called, inlined
 from cgrsp_simpy.engine.events import delay_until
+from cgrsp_simpy.market.stock import last_poll_s
 from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, send
 from cgrsp_simpy.rental.kernel.state import Setting, State
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.law import Law, band_at, beyond, completed, until_s
 from cgrsp_simpy.rental.policies.triage import Queue
 
-CALLED = band_at, beyond, completed, delay_until, until_s, *triage.COMPILED
+CALLED = (
+    *(band_at, beyond, completed, delay_until, last_poll_s, until_s),
+    *triage.COMPILED,
+)
 for function in CALLED:
     called(function)
 

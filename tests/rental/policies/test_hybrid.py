@@ -40,7 +40,7 @@ def test_parameters_move_the_limits_between_the_classes(policy, jobs, taken):
 
 
 CHEAP, FAST = gpu("cheap", 0.5, 65.0), gpu("fast", 1.0, 60.0)
-DEAREST = gpu("fast", 3.0, 60.0)
+FREE, DEAREST = gpu("free", 0.0, 85.0), gpu("fast", 3.0, 60.0)
 MIDDLE, CHEAPEST = gpu("middle", 2.0, 80.0), gpu("cheap", 1.0, 100.0)
 BY_PRICE = [DEAREST, MIDDLE, CHEAPEST]
 BY_STOCK = [
@@ -59,6 +59,8 @@ PLACES = {
         ("adaptive", [CHEAP, FAST], {"deadline_s": 30.0}, 0),  # hopeless: as a safe one
         # 1.083 against 1.2
         ("adaptive", [CHEAP, stocked(FAST, MEDIUM)], {"deadline_s": 600.0}, 0),
+        # next to a free slot cost is the price: 0.7 x 1.417 = 0.992 against 0.7 + 0.3
+        ("adaptive", [FREE, FAST], {"deadline_s": 28800.0}, 0),
     ],
     "cadr to the cheapest that is in time": [
         ("cadr", BY_PRICE, {"deadline_s": 100.0}, 2),

@@ -240,6 +240,59 @@ EQUAL: dict[tuple[str, str], str] = {
         "return float(times[np.cumsum(gaps) + served * times > warm_up].mean())",
     ): "no drawn customer arrives, or is served, at exactly this time",
     (
+        "cluster/policies.py",
+        'if len(queue) or blocked != "skip":',
+    ): "if no job fits, none starts, whatever the queue",
+    (
+        "cluster/scenario.py",
+        "if (rest_s := ended_s + think_s - run.now_s) >= 0:",
+    ): "a delay of 0 s ends at the same time",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/backfilling.py",
+                "return any(start_s < now_s for start_s, _ in self._coming[:2]) or (",
+            ),
+            (
+                "cluster/backfilling.py",
+                "any(end_s <= now_s for end_s, _ in view.ends[:2])"
+                "  # by its first estimate",
+            ),
+        ],
+        "they are in order: the first is the least",
+    ),
+    (
+        "analysis/statistics.py",
+        "positive2, most2 ="
+        " int(ranks2[differences[left] >= 0].sum()), int(ranks2.sum())",
+    ): "of these differences none is 0",
+    (
+        "dag/listing.py",
+        "self._gaps[place : place + 1] ="
+        " [part for part in parts if part[1] <= part[0]]",
+    ): "gaps of no length hold no run: they only take time",
+    (
+        "decide/advice.py",
+        "part = since_s / (max(span_s, since_s.max()) or 1.1) * parts",
+    ): "of no time, every part is the first",
+    (
+        "papers/dag/searches.py",
+        "spiral = generator.random((shape[0], 1)) > 0.5",
+    ): "no number is drawn that is exactly this one",
+    (
+        "papers/thesis/statements.py",
+        '_column("significant", lambda p: np.sum(p <= 0.05), 15, 15, "5.3", "p"),',
+    ): "no printed p is exactly this one",
+    (
+        "papers/waiting/printed.py",
+        "*(-100 * math.expm1(-JOBS_PER_S), 6),",
+    ): "36.4 % is near 40 % by either limit",
+    (
+        "spot/optimum.py",
+        "value = np.full((self.idle + max(self.market.regions) + 2, len(left)),"
+        " np.inf)",
+    ): "a row of no region is never read",
+    (
         "logs/formats.py",
         'seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.1, rates)',
     ): "a row without a rate is bad: its time is not used",

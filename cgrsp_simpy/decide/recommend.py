@@ -792,9 +792,9 @@ class Search:
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]
-        for level in LEVELS[1:4]:
+        for change in CHANGES:
             options = [
-                each for each in (*self.starts, *one) if self.changed(each) == level
+                each for each in (*self.starts, *one) if self.changed(each) == (change,)
             ]
             for best in self.best(self.best(options, self.few, 1), self.seeds):
                 self.trials.run([now], self.seeds)

@@ -108,7 +108,7 @@ class Market:
 
     @cached_property
     def regions(self) -> tuple[int, ...]:
-        """Region number of each zone; all are equal if moving is free."""
+        """Region number of each zone, from 0; all are equal if moving is free."""
         names = [
             zone.region if self.checkpoints.moving_usd else "" for zone in self.zones
         ]
@@ -177,7 +177,8 @@ class _Program:
         self.storing = market.checkpoints.storing_usd_per_h * self.unit / HOUR_S
         self.late_starts = any(len(place.prices) > 1 for place in places)
         zones, regions = len(market.zones), max(market.regions) + 1
-        # place and region of each row with an instance
+        # place and region of each row with an instance; the checkpoint is in region 0
+        # at first
         self.rows = [
             *enumerate(market.regions),
             *((zones, region) for region in range(regions)),
@@ -194,7 +195,7 @@ class _Program:
             value, choice = self.before(number, values[-1])
             values.append(value)
             choices.append(choice)
-        least = float(value[self.idle + self.market.regions[0], 0])
+        least = float(value[self.idle, 0])
         return Optimum(
             least, () if isinf(least) else tuple(self.plan(values[::-1], choices[::-1]))
         )
@@ -282,7 +283,7 @@ class _Program:
         self, values: Sequence[Floats], choices: Sequence[npt.NDArray[np.int16]]
     ) -> Iterator[Stay]:
         """Yield the stays of a least-cost plan, from the values at cell starts."""
-        row, left, from_s = self.idle + self.market.regions[0], self.work, 0.0
+        row, left, from_s = self.idle, self.work, 0.0
         for number, (cell, choice) in enumerate(zip(self.cells, choices)):
             after = values[number + 1]
             least = self.left(number)[0]

@@ -375,6 +375,19 @@ def test_the_search_finds_the_known_answer(scenario, policies, prices, best):
     assert search(scenario(), policies, prices).cheapest() == Option(*best)
 
 
+@pytest.mark.parametrize("change", [{"policy": "edf"}, {"slots": 3}, {"slots": 1}, {}])
+def test_the_first_step_changes_one_thing_though_two_save_more(change, priced):
+    tried = priced(
+        lambda option, seed: (
+            seed % 5
+            + 9 * (bool(change) and option != now._replace(**change))
+            - 20 * (len(tried.changed(option)) == 2)
+        )
+    )
+    now = tried.trials.now
+    assert tried.first_step() == (now._replace(**change) if change else None)
+
+
 @pytest.mark.slow
 def test_the_first_step_is_the_smallest_change_that_pays():
     assert search(place(60.0), ["fifo", "edf"]).first_step() == Option("edf", 1, FIXED)

@@ -137,6 +137,13 @@ def test_the_law_is_fitted_to_what_the_run_has_seen_too():
         assert series.status.tolist() == status[: series.steps].tolist()
 
 
+def test_a_plan_has_four_zones_at_most(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(Plan, "best", lambda plan, _: numbers.append(plan.numbers))
+    cg.simulate(cg.spot.Scenario(zones=5), "expected-cost", 0)
+    assert len(numbers[0]) == 4
+
+
 def test_a_zone_is_chosen_by_its_price(monkeypatch):
     """Two zones that are always there, one of them the cheaper; alone, the dear one
     serves, too.

@@ -62,8 +62,7 @@ class Stock:
 
     def seen_s(self, gpu: GpuType, now_s: float) -> float | None:
         """Return when a type was last polled, seconds; None if it is never polled."""
-        poll_s = self.market.poll_s
-        if poll_s is None or self._path(gpu) is None:
+        if (poll_s := self.market.poll_s) is None or self._path(gpu) is None:
             return None
         return last_poll_s(now_s, poll_s)
 

@@ -118,15 +118,17 @@ def test_work_of_a_minute_is_announced_and_of_an_hour_refused(
 
 def test_a_replay_asks_each_policy_twice_at_two_moments_of_each_job(file, monkeypatch):
     """And simulates it: 5 calls per job and policy."""
-    text, calls = "job_id,submit_s,start_s,service_s,gpus\n1,0,0,9,1\n2,1,9,9,1\n", []
+    text, work = "job_id,submit_s,start_s,service_s,gpus\n1,0,0,9,1\n2,1,9,9,1\n", []
     monkeypatch.setattr(
-        records, "check_work", lambda *of, **kept: calls.append((of[1], kept))
+        records, "check_work", lambda _, *of, kept: work.extend([*of, kept])
     )
-    for policies in (["fifo", "easy", "sjf"], None):
-        args = Namespace(words=["cluster=1x1"], verb="replay", policies=policies)
-        records.replayed(args, str(file(text, "log.csv")))
-    known = len([*records.SCHEDULERS, *records.ORDERED])
-    assert calls == [(5 * 2 * n, {"kept": 2}) for n in (3, known)]
+    how = {
+        "words": ["cluster=1x1"],
+        "verb": "replay",
+        "policies": ["fifo", "easy", "sjf"],
+    }
+    records.replayed(Namespace(**how), str(file(text, "log.csv")))
+    assert work == [5 * 2 * 3, 2]
 
 
 @pytest.mark.parametrize(

@@ -305,8 +305,11 @@ def test_the_reasons_of_a_cluster():
     assert reasons("easy") == {8: before}
     assert reasons("fifo-skip") == {8: before, 9: delay}
     assert reasons("conservative") == {8: before}
-    narrow = [TABLE["waiting"][0] | {"gpus": 24}, *TABLE["waiting"][1:]]
-    narrow[1] = narrow[1] | {"estimate_s": 3100}  # ends at 4000 s
+    narrow = [
+        TABLE["waiting"][0] | {"gpus": 24},
+        TABLE["waiting"][1] | {"estimate_s": 3100},  # it ends at 4000 s
+        TABLE["waiting"][2],
+    ]
     room = "leaves room for job 7, which could start at 4000 s"
     assert reasons("easy", TABLE | {"waiting": narrow}) == {8: before, 9: room}
     wide = [TABLE["waiting"][0] | {"gpus": 48}, TABLE["waiting"][1]]

@@ -264,18 +264,6 @@ def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
     assert not is_library(Path("/home/run/policy.py"))
 
 
-def test_a_built_folder_has_the_index_page(tmp_path, monkeypatch):
-    """Without JupyterLite, whose build takes seconds."""
-    monkeypatch.setattr(
-        subprocess, "run", lambda _, cwd, **__: (cwd / "_output").mkdir()
-    )
-    monkeypatch.setattr(browser, "needed", lambda *_: cg)
-    monkeypatch.setattr(browser, "PACKED", ())
-    browser.write(tmp_path / "site", [], None)
-    page = (tmp_path / "site/index.html").read_bytes()
-    assert page == browser.PAGE.read_bytes()
-
-
 class Quiet(SimpleHTTPRequestHandler):
     """Serve files, and log nothing."""
 

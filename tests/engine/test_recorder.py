@@ -326,8 +326,9 @@ def test_equal_names_have_numbers_and_unknown_sources_a_note(tmp_path):
     env.process(space["visit"]())
     env.process(Iterated(env))
     env.run()
-    named = {"desks[0]", "desks[1]", "lamp", "lamp #2"}
-    assert {item.name for item in env.steps[-1].resources} == named
+    assert {item.name for item in env.steps[-1].resources} == {
+        *("desks[0]", "desks[1]", "lamp", "lamp #2")
+    }
     names = {process.name for step in env.steps for process in step.processes}
     assert {"visit 1", "visit 2", "process 1"} == names
     env.to_html(tmp_path / "page.html")

@@ -104,8 +104,10 @@ def test_no_insertion_is_better_than_the_best_move(instance):
     """By trying each task at each position. A swap may be better: only its partner
     would gain. From all tasks on one GPU, last first, much is better.
     """
-    rest = [[] for _ in instance.gpus[1:]]
-    start = from_sequences(instance, [[*range(instance.tasks)][::-1], *rest])
+    start = from_sequences(
+        instance,
+        [[*range(instance.tasks)][::-1], *([] for _ in instance.gpus[1:])],
+    )
     if start.weighted_tardiness == 0:
         return
     state, sequences = state_of(start), start.sequences()

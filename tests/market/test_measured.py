@@ -4,7 +4,6 @@ catalogue.
 
 import json
 import math
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -133,14 +132,6 @@ def test_short_runs_by_hand():
         polls = Polls(made([0, 2, 0], step_s))
         assert StockFit(polls, law).short_pct == pytest.approx(share, nan_ok=True)
         assert math.isnan(polls.short_pct) == math.isnan(share)
-
-
-def test_days_that_are_all_even_tell_nothing_of_two_scales():
-    """Those between were not fetched."""
-    polls = simulated(36_000.0, 600.0, 6, 1, [(0.6, 0.0, 0.4)] * 24, **TWO)
-    even = polls.time_s // 86_400 % 2 == 0
-    fetched = replace(polls, status=np.where(even, polls.status, -1))
-    assert cg.fit_stock(fetched).stock.switch_s == 0
 
 
 def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(

@@ -82,8 +82,10 @@ def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays(monkeypatch):
 @given(st.lists(st.floats(0, 1e3), min_size=2), st.floats(0, 9))
 def test_values_between_two_steps_of_slack_are_interpolated(values, steps):
     slack = np.arange(len(values))
-    less = Plan.less(SimpleNamespace(slack=slack), np.array([values]), steps)
-    np.testing.assert_allclose(less, [np.interp(slack - steps, slack, values)])
+    np.testing.assert_allclose(
+        Plan.less(SimpleNamespace(slack=slack), np.array([values]), steps),
+        [np.interp(slack - steps, slack, values)],
+    )
 
 
 @given(

@@ -62,8 +62,9 @@ def test_it_is_refused_if_it_is_the_last_that_may_be_found(spans, last, monkeypa
     monkeypatch.setattr(warm_up, "mser5", lambda _: last)
     check_refused(lambda: cg.warm_up_time(settling, **given), "longer than half")
     monkeypatch.setattr(warm_up, "mser5", lambda _: last - 5)
-    time = cg.warm_up_time(settling, **given).time
-    assert time == pytest.approx(1000 * (last - 5) / spans)
+    assert cg.warm_up_time(settling, **given).time == pytest.approx(
+        1000 * (last - 5) / spans
+    )
 
 
 def ends_at_once(env):

@@ -165,17 +165,18 @@ def test_only_few_jobs_on_few_slots_have_a_grid(jobs, slots, by_recursion):
     assert (grid(scenario, 0, drawn(scenario), units) is not None) == by_recursion
 
 
-@pytest.mark.parametrize("name", ["MOST_STEPS", "MOST_WORK"])
-def test_a_grid_is_the_finest_within_the_limits(name, monkeypatch):
-    """Steps, and 2^2 x 3 dispatches of three jobs by the steps of the slot."""
+@pytest.mark.parametrize(
+    ("name", "times", "power"), [("MOST_STEPS", 1, 1), ("MOST_WORK", 12, 2)]
+)
+def test_a_grid_is_the_finest_within_the_limits(name, times, power, monkeypatch):
+    """Steps, and 2^2 x 3 dispatches of three jobs by the steps of the slot, squared."""
     scenario, units = cg.day("quiet", jobs=3, slots=1), Units(1 / 3, 0.0, 0.0)
-    finest = grid(scenario, 0, drawn(scenario), units)
-    steps = finest.end + 1
-    least = {"MOST_STEPS": steps, "MOST_WORK": 3 * 2**2 * steps**2}[name]
-    for most, same in ((least, True), (least - 1, False)):
+    grids = [grid(scenario, 0, drawn(scenario), units)]
+    least = times * (grids[0].end + 1) ** power
+    for most in (least, least - 1):
         monkeypatch.setattr(recursion, name, most)
-        step_s = grid(scenario, 0, drawn(scenario), units).step_s
-        assert (step_s == finest.step_s) == same
+        grids.append(grid(scenario, 0, drawn(scenario), units))
+    assert grids[0].step_s == grids[1].step_s < grids[2].step_s
 
 
 @pytest.mark.long

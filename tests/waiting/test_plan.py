@@ -201,8 +201,9 @@ def test_the_search_keeps_the_bill_below_the_budget_by_an_eleventh():
     bill = 9.6 * jobs.run_s.sum() / 3600 / jobs.submit_s[-1] * 365 * DAY_S
     for budget in (1.0, 1.1 * bill * (1 - 1e-9), 1.1 * bill * (1 + 1e-9)):
         search = Search(jobs, (ONE,), Prices(), Limit(), budget, 0.0, 0)
-        excess = search.attempt((0,), waiting_policy("njw")).value[0]
-        assert excess == pytest.approx(max(0.0, bill - budget / 1.1), rel=1e-3)
+        assert search.attempt((0,), waiting_policy("njw")).value[0] == pytest.approx(
+            max(0.0, bill - budget / 1.1), rel=1e-3
+        )
 
 
 def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():

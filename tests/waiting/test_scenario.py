@@ -347,5 +347,5 @@ def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
 
 def test_seeds_matter_if_jobs_are_drawn_or_predictions_may_be_wrong():
     listed = cg.waiting.Scenario(FOUR, waiting_policy("njw"), 1)
-    wrong = replace(listed, errors=Mispredictions(wait_over=0.5))
-    assert [subject_of(case).is_random for case in (listed, wrong)] == [False, True]
+    cases = listed, replace(listed, errors=Mispredictions(wait_over=0.5))
+    assert [subject_of(case).is_random for case in cases] == [False, True]

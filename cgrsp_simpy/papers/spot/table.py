@@ -159,11 +159,14 @@ def deadline_study(
     )
     seeds, studies = list(seeds), {}
     for name, market in markets.items():
-        base = Scenario(
-            market, hours, max(deadlines, default=hours), min(overheads, default=0)
+        longest, least = max(deadlines or DEADLINES_H), min(overheads or OVERHEADS_H)
+        swept = sweep(
+            Scenario(market, hours, longest, least),
+            {"deadline": list(deadlines), "overhead": list(overheads)},
+            policies,
+            seeds,
+            executor,
         )
-        grid = {"deadline": list(deadlines), "overhead": list(overheads)}
-        swept = sweep(base, grid, policies, seeds, executor)
         points = [(point["deadline"], point["overhead"]) for point in swept.points]
         studies[name] = dict(zip(points, swept.studies))
     return DeadlineStudy(studies)

@@ -52,4 +52,3 @@ def test_a_study_has_a_row_a_market_and_one_of_all():
         "different from all, the name of their mean",
     )
     check_refused(lambda: deadline_study({}), "at least one")
-    check_refused(lambda: deadline_study(markets, [49.0], []), "overhead(=0)")

@@ -72,6 +72,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "super().__init__(env, capacity=spec.size or 1.1, init=spec.size)",
     ): ("of a pool of nothing, nothing is ever taken or given back"),
     (
+        "engine/resources.py",
+        "return rounded if abs(rounded - amount) <= TOLERANCE / 1000 else amount",
+    ): "no rounding error is exactly so large",
+    (
         "engine/ledger.py",
         "if left and left * 1:  # only fractions have rounding errors",
     ): "whole amounts are exact: the condition only saves time",

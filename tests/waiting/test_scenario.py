@@ -345,7 +345,11 @@ def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
     assert run.summary()["price"] == pytest.approx(9.6 * (owned + rented) / work)
 
 
-def test_seeds_matter_if_jobs_are_drawn_or_predictions_may_be_wrong():
-    listed = cg.waiting.Scenario(FOUR, waiting_policy("njw"), 1)
-    cases = listed, replace(listed, errors=Mispredictions(wait_over=0.5))
+def test_seeds_matter_if_predictions_may_be_wrong():
+    cases = (
+        cg.waiting.Scenario(
+            FOUR, waiting_policy("njw"), 1, errors=Mispredictions(wait_over=share)
+        )
+        for share in (0.0, 0.5)
+    )
     assert [subject_of(case).is_random for case in cases] == [False, True]

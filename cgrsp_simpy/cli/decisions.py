@@ -409,7 +409,7 @@ def _advise(args: argparse.Namespace) -> Answer:
     require(
         both,
         "parameters of spot",
-        spot_words,
+        ",".join(spot_words),
         "spot.share and spot.per_h, both or neither, such as spot.share=.4"
         " spot.per_h=.2",
     )

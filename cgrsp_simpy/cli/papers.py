@@ -113,8 +113,8 @@ def _papers(args: argparse.Namespace) -> Answer:
         require(
             not surplus, "arguments", " ".join(surplus), f"omitted with {args.action}"
         )
-    if args.action in ("tables", "figures"):
-        require(bool(names), "paper", None, f"one of {', '.join(PAPERS)}")
+    if args.action in ("tables", "figures") and not names:
+        raise InputError(f"{args.action} requires a paper: {', '.join(PAPERS)}")
     if args.action in ("figures", "all"):
         allowed = f"omitted with {args.action}"
         require(args.format == "table", "--format", args.format, allowed)
@@ -278,7 +278,8 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
 
 
 def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:
-    require(args.out is not None, "--out", None, "a directory to write to")
+    if args.out is None:
+        raise InputError("all requires --out DIR, the directory to write to")
     manifest = make_all(
         args.out, names or (*PAPERS,), args.seeds, executor_of(args), args.style
     )

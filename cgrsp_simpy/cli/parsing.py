@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
-from cgrsp_simpy.base.checks import nearest
+from cgrsp_simpy.base.checks import nearest, shown, tried
 from cgrsp_simpy.base.files import MOST_BYTES, MOST_LINES
 from cgrsp_simpy.base.table import Table, csv_text, json_text, visible
 from cgrsp_simpy.rental.workload import DAYS
@@ -54,6 +54,7 @@ def formatted(
 WIDTH = 80  # columns of the help
 MODULES = ("waiting", "cluster", "hgsp", "llm", "dag", "spot")
 SCENARIOS = (*DAYS, "month", "rental", *MODULES)
+NUMBERS: dict[Any, str] = {int: "a whole number", float: "a number"}
 
 
 class Command(NamedTuple):
@@ -100,11 +101,11 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"argument {word[:-3]}: expected one argument")
         args, others = self.parse_known_intermixed_args(words)
         if others:
-            self._refuse(others, words)
+            self._refuse(others)
         return args
 
-    def _refuse(self, others: Sequence[str], words: Sequence[str]) -> NoReturn:
-        """Report an unknown argument as an error, with its form as a parameter."""
+    def _refuse(self, others: Sequence[str]) -> NoReturn:
+        """Report an unknown argument as an error, with the most similar option."""
         meant = ""
         options = [word for word in others if word.startswith("--")]
         known = self._option_string_actions
@@ -112,16 +113,19 @@ class Parser(argparse.ArgumentParser):
         if any(close):
             meant = f"; did you mean {next(filter(None, close))[0]!r}?"
         elif options:
-            names = " ".join(_as_word(option, words) for option in options)
-            meant = f"; parameters are written as NAME=VALUE: {names}"
+            meant = "; parameters are written as NAME=VALUE, as in slots=7"
         self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert the value of an option; an empty path is an error."""
+        """Convert the value of an option; errors for an empty path, and no number."""
         if not arg_string and str(action.metavar).startswith(("DIR", "FILE", "LOG")):
             raise argparse.ArgumentError(
                 action, "must not be empty; . is the current folder"
             )
+        kind: Any = action.type
+        if kind in NUMBERS and tried(kind, arg_string) is None:
+            fault = f"{shown(arg_string)} must be {NUMBERS[kind]}"
+            raise argparse.ArgumentError(action, fault)
         return super()._get_value(action, arg_string)
 
     def print_help(self, file: Any = None) -> None:
@@ -135,19 +139,6 @@ class Parser(argparse.ArgumentParser):
             meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
         line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} -h)".split())
         self.exit(2, f"{visible(line)}\n")
-
-
-def _as_word(option: str, words: Sequence[str]) -> str:
-    """Return an unknown option among words, and its value, in the form NAME=VALUE."""
-    name, _, value = option[2:].partition("=")
-    following = words[words.index(option) + 1 :][:1]
-    if not value and following and not following[0].startswith("-"):
-        value = following[0]
-    if "=" in value:  # several parameters: --terms warm_s=60,retry_s=30
-        return value.replace(",", " ")
-    if value in SCENARIOS:  # --day hectic
-        return value
-    return f"{name.replace('-', '_')}={value or 'true'}"
 
 
 def fill(parser: argparse.ArgumentParser, command: Command) -> None:

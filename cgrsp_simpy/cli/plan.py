@@ -136,8 +136,7 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         "duration_h": args.duration,
     }
     if "machines" in worded.names:
-        allowed = "omitted if machines is given"
-        require(args.objective is None, "--objective", args.objective, allowed)
+        check_omitted(args, ["objective"], "omitted if machines is given")
         number = scenario.machines
         allowed = "a number: by formula, each job uses a whole machine"
         shared = ", ".join(map(str, worded.grid["machines"]))

@@ -267,7 +267,7 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
         + " and without --by" * film,
     )
     listed = [what for what in args.show if what in LISTED]
-    require(len(listed) < 2, "--show", listed, "events or step, not both")
+    require(len(listed) < 2, "--show", ",".join(listed), "events or step, not both")
     require(
         args.format == "table" or "events" not in args.show,
         "--format",
@@ -451,7 +451,8 @@ def _sweep(args: argparse.Namespace) -> Answer:
     policies = [] if is_function else policies_given(args, subject)
     places = scenarios_of(worded.made, points_of(grid), policies)
     subjects = [subject_of(place) for place in places]
-    require(not (is_function and args.policies), "--policies", args.policies, FUNCTION)
+    if is_function:
+        check_omitted(args, ["policies"], FUNCTION)
     subject.check_effective(worded.names, policies)
     seeds = seeds_of(args, any(each.is_random_under(policies) for each in subjects))
     jobs = sum(each.work_of(policies) for each in subjects) * len(seeds)

@@ -94,19 +94,13 @@ def _lectures(args: argparse.Namespace) -> Answer:
         ),
         ("", ""),
     )
-    require(
-        not args.with_answers or option in ("--copy", "--assignment"),
-        "--with-answers",
-        args.with_answers,
-        "given only together with --copy or --assignment",
-    )
+    if args.with_answers and option not in ("--copy", "--assignment"):
+        raise InputError("--with-answers requires --copy or --assignment")
     if args.browser is not None or args.pyodide is not None:
-        require(
-            None not in (args.browser, args.pyodide) and name is None and not option,
-            "--browser",
-            args.browser,
-            "given only together with --pyodide, without other options",
-        )
+        if None in (args.browser, args.pyodide) or name is not None or option:
+            raise InputError(
+                "give --browser and --pyodide together, without other options"
+            )
         log.info("building JupyterLite, which takes up to a minute")
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
@@ -210,7 +204,8 @@ def _answers(script: Path) -> Path:
         if _sources().is_dir()
         else f"the answers are only in {SOURCES}: run the command in that folder"
     )
-    require(answers.is_file(), "--with-answers", True, f"omitted: {reason}")
+    if not answers.is_file():
+        raise InputError(f"--with-answers must be omitted: {reason}")
     return answers
 
 

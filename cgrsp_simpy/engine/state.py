@@ -22,6 +22,7 @@ import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
+    check_named,
     content_of,
     faults_of,
     json_of,
@@ -193,6 +194,7 @@ def table_of(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a state's JSON file; InputError for an invalid file."""
     path = Path(path)
     with faults_of(path):
+        check_named(path)
         try:
             text = content_of(path).decode("utf-8-sig")
         except UnicodeDecodeError:

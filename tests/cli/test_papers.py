@@ -12,11 +12,11 @@ from cgrsp_simpy.papers.catalogue import PAPERS
 
 REFUSED = {  # a command -> what its one line says
     "papers": ["arguments are required"],
-    "papers tables": ["paper(=None)", "thesis, waiting"],
+    "papers tables": ["tables requires a paper: thesis, waiting"],
     "papers tables nope": ["unknown paper 'nope'"],
     "papers tables spot": ["spot has no tables"],
     "papers tables llm 3": ["unknown table '3'"],
-    "papers tables llm --seeds 3": ["--seeds(=3)", "do not use it"],
+    "papers tables llm --seeds 3": ["--seeds must be omitted: the tables of llm"],
     "papers tables llm slots=3": ["parameter(='slots')", "has no parameters"],
     "papers tables cluster loads=0.5,a": ["loads", "'a'"],
     "papers tables cluster --policies fifo": ["--policies", "do not use it"],
@@ -24,7 +24,7 @@ REFUSED = {  # a command -> what its one line says
     "papers tables thesis 5.9 --seeds 1": ["seeds(=1)", ">= 2"],
     "papers tables thesis slots=6": ["parameter(='slots')", "has no parameters"],
     "papers figures thesis 5.77": ["unknown figure '5.77'", "'5.7'"],
-    "papers figures thesis 5.6 --slots 6": ["slots=6"],
+    "papers figures thesis 5.6 --slots 6": ["written as NAME=VALUE"],
     "papers figures thesis 5.3 --seeds 5 --policies fifo": [
         "figure 5.3 does not depend on policies and seeds",
         "5.4",
@@ -39,11 +39,11 @@ REFUSED = {  # a command -> what its one line says
     "papers check 5.2": ["unknown paper '5.2'"],
     "papers check spot": ["unknown paper 'spot'"],
     "papers check --seeds 1": ["--seeds(=1)"],
-    "papers check --out x": ["--out(='x')", "omitted with check"],
-    "papers tables llm --all": ["--all(=True)", "omitted with tables"],
-    "papers all": ["--out(=None)"],
+    "papers check --out x": ["--out must be omitted with check"],
+    "papers tables llm --all": ["--all must be omitted with tables"],
+    "papers all": ["all requires --out DIR"],
     "papers all nope --out x": ["unknown paper 'nope'"],
-    "papers list --out x": ["--out(='x')", "omitted with list"],
+    "papers list --out x": ["--out must be omitted with list"],
     "redraw none.csv": ["none.csv", "figure, waiting"],
 }
 

@@ -183,8 +183,8 @@ def test_a_file_that_is_no_whole_archive_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--browser", "DIR"], "given only together with --pyodide"),
-        (["--pyodide", "DIR"], "given only together with --pyodide"),
+        (["--browser", "DIR"], "give --browser and --pyodide together"),
+        (["--pyodide", "DIR"], "give --browser and --pyodide together"),
         (["3", "--browser", "DIR", "--pyodide", "DIR"], "without other options"),
         (
             ["--copy", "DIR", "--browser", "DIR", "--pyodide", "DIR"],

@@ -21,6 +21,7 @@ import scipy
 
 from cgrsp_simpy.base.checks import (
     InputError,
+    numbers,
     refuse,
     require,
 )
@@ -136,10 +137,7 @@ def _check_confidence(confidence: Positive) -> None:
 
 
 def _array(values: Values, name: str = "values") -> np.ndarray:
-    try:
-        x = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be a list of numbers: {error}") from None
+    x = numbers(name, values, float, "a list of numbers")
     require(x.ndim == 1, name, f"{x.ndim} dimensions", "a list of numbers")
     return x
 

@@ -43,6 +43,15 @@ _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
 HALF = re.compile("[\ud800-\udfff]")  # of a pair in UTF-16; no character of its own
+READING = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Errors of Python's functions for a text, or a part of an object, of another form."""
 T = TypeVar("T")
 
 
@@ -217,14 +226,30 @@ def faults_of(path: str | Path) -> Iterator[None]:
     """Convert errors while reading a file to a one-line InputError with its name."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: damaged gzip file ({error})") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InputError(f"{path}: damaged gzip file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"{path}: not a CSV file") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+@contextmanager
+def faults_in(line: int, content: object, form: str) -> Iterator[None]:
+    """Convert errors while reading a line to an InputError with its number.
+
+    content: of the line. form: what it must be, for messages.
+    """
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"line {line}: {error}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {line}: not JSON ({error.msg})") from None
+    except READING:
+        raise InputError(f"line {line}: {shown(content)} must be {form}") from None
 
 
 def csv_rows(
@@ -272,7 +297,7 @@ def number_or_text(text: str) -> int | float | str:
 
 
 def timestamp(text: str) -> datetime:
-    """Parse a timestamp, converted to UTC if it has a zone; ValueError if invalid."""
+    """Parse a timestamp, converted to UTC if it has a zone; InputError if invalid."""
     return zoned(text)[0]
 
 
@@ -284,7 +309,7 @@ def zoned(text: str) -> tuple[datetime, bool]:
             return stamp, False
         return stamp.astimezone(UTC).replace(tzinfo=None), True
     except (ValueError, OverflowError):
-        raise ValueError(
+        raise InputError(
             f"timestamp(={shown(text)}) must be of the form YYYY-MM-DD HH:MM:SS"
         ) from None
 
@@ -294,7 +319,7 @@ def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
 
     zone: assumed if the text has none; the text may end in the name of a zone. If a
     clock change makes two times possible, the earlier one is returned. Raises
-    ValueError if the text is no timestamp.
+    InputError if the text is no timestamp.
     """
     time, _, name = text.rpartition(" ")
     named = zone_of(name) if name[:1].isalpha() else None
@@ -303,7 +328,7 @@ def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
         return stamp, True
     local = stamp.replace(tzinfo=named or zone)
     certain = local.utcoffset() == local.replace(fold=1).utcoffset()
-    return local.astimezone(UTC).replace(tzinfo=None), certain
+    return zoned(local.isoformat())[0], certain
 
 
 def zone_of(name: str) -> ZoneInfo | None:
@@ -391,8 +416,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8-sig"))
     except RecursionError:
         raise InputError("not TOML (nested too deeply)") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"not TOML ({error})") from None
+    except UnicodeDecodeError:
+        raise InputError("not TOML (not text in UTF-8)") from None
     except ValueError:  # Python reads no whole number of more than 4,300 digits
         raise InputError("not TOML (a number with thousands of digits)") from None
 
@@ -464,8 +491,9 @@ def make(cls: type[T], table: Any, where: str) -> T:
         return cls(**table)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: a value of the wrong type ({error})") from None
+    except (TypeError, ValueError):
+        message = f"{where}(={shown(table)}) has a value of the wrong type"
+        raise InputError(message) from None
 
 
 # ---- rows of text files, plain or gzipped ----

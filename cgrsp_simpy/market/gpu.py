@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.base.files import csv_rows, faults_in, faults_of
 from cgrsp_simpy.base.parameters import (
     Entries,
     Fraction,
@@ -106,7 +106,7 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
 
 def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
     """Return the type that a row describes; None if its memory is too small."""
-    try:
+    with faults_in(line, row, "a GPU type with a number in each column but name"):
         price, speed = float(row["price_usd_per_h"]), float(row["speed"])
         high = float(
             row.get("high_stock_probability") or REFERENCE.high_stock_probability
@@ -115,8 +115,6 @@ def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
             return None
         times = tuple(mean_s / speed for mean_s in REFERENCE.mean_execution_s)
         return GpuType(row["name"], price, times, high, speed)
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise InputError(f"line {line}: {error}") from None
 
 
 def catalogue(gpus: str | int | Sequence[GpuType]) -> tuple[GpuType, ...]:

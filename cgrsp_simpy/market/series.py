@@ -33,7 +33,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -61,6 +61,7 @@ from cgrsp_simpy.base.files import (
     check_different,
     check_lines,
     comma_rows,
+    faults_in,
     faults_of,
     name_of,
     opened,
@@ -75,6 +76,11 @@ log = logging.getLogger(__name__)
 NOT_FETCHED = -1  # status of a snapshot without data
 STATUSES = {"high": 0, "medium": 1, "low": 2, "": NOT_FETCHED}
 INSTANCES = {"up": 1, "down": 0}
+PRICE = "a price of AWS: Timestamp, SpotPrice, a number, and InstanceType, a string"
+SNAPSHOT = (
+    "an object with gpu_type, socket_type, timestamp, availability (high, medium, low)"
+    " and price_stats (median)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,23 +248,13 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
     log.info("%s: prices only: instances count as available", path)
     rows = []
     for line, entry in entries:
-        try:
+        with faults_in(line, entry, PRICE):
             moment, has = zoned(entry["Timestamp"])
             price = float(entry["SpotPrice"])
             names = ("InstanceType", "AvailabilityZone", "ProductDescription")
             # products other than Linux, such as Windows, have other prices
             parts = [entry.get(name, "") for name in names]
             gpu = " ".join(part for part in parts if part not in ("", "Linux/UNIX"))
-        except (
-            AttributeError,
-            KeyError,
-            OverflowError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise InputError(
-                f"line {line}: does not have the format ({error!r})"
-            ) from None
         check_number(f"line {line}: SpotPrice", price, least=0)
         rows.append(Row(line, gpu, moment, 0, price, zoned=has))
     return sorted(rows, key=attrgetter("moment"))
@@ -266,18 +262,12 @@ def _of_prices(path: Path, entries: Iterable[tuple[int, Any]]) -> list[Row]:
 
 def _tracked(line: int, text: str) -> Row:
     """Parse a line of the GPU price tracker."""
-    try:
+    with faults_in(line, text, SNAPSHOT):
         snapshot = json.loads(text)
         offers, prices = snapshot["availability"], snapshot["price_stats"]
         gpu = f"{snapshot['gpu_type']} {snapshot['socket_type']}"
         numbers = [offers["high"], offers["medium"], offers["low"]]
         (moment, has), price = zoned(snapshot["timestamp"]), prices["median"]
-    except json.JSONDecodeError as error:
-        raise InputError(f"line {line}: not JSON ({error.msg})") from None
-    except KeyError as error:
-        raise InputError(f"line {line}: {error.args[0]} is missing") from None
-    except (RecursionError, TypeError, ValueError) as error:
-        raise InputError(f"line {line}: does not have the format ({error})") from None
     for name, number in zip(("high", "medium", "low"), numbers):
         check_whole(f"line {line}: {name}", number, least=0)
     status = next(
@@ -303,13 +293,9 @@ def _of_csv(path: Path, file: TextIO) -> Iterable[Row]:
     _, header = next(table, (0, ""))
     names = [cell.strip() for cell in header] if isinstance(header, list) else []
     check_different(names)
+    rows = _cells(names, table)
     if {"Timestamp", "SpotPrice"} <= {*names}:
-        rows = [(line, dict(zip(names, cells))) for line, cells in table]
         return _of_prices(path, rows)
-    return _of_table(path, names, table)
-
-
-def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
     for name in ("time", "status"):
         require(
             name in names,
@@ -320,6 +306,11 @@ def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
                 f" missing{separated(','.join(names))}"
             ),
         )
+    return [_listed(line, cells, name_of(path)) for line, cells in rows]
+
+
+def _cells(names: list[str], table: LogRows) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield line number and cells by column; InputError for a row of other length."""
     for line, cells in table:
         if isinstance(cells, str) or len(cells) != len(names):
             fault = (
@@ -328,9 +319,7 @@ def _of_table(path: Path, names: list[str], table: LogRows) -> Iterable[Row]:
                 else f"{len(cells)} cells, not {len(names)}"
             )
             raise InputError(f"line {line}: {fault}")
-        yield _listed(
-            line, dict(zip(names, (cell.strip() for cell in cells))), name_of(path)
-        )
+        yield line, dict(zip(names, (cell.strip() for cell in cells)))
 
 
 def _listed(line: int, cells: dict[str, str], name: str) -> Row:

@@ -16,12 +16,11 @@ import numpy as np
 
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import (
-    InputError,
     check_number,
     check_whole,
     require,
 )
-from cgrsp_simpy.base.files import Zones, faults_of, opened, zoned
+from cgrsp_simpy.base.files import Zones, faults_in, faults_of, opened, zoned
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -40,6 +39,7 @@ log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
 MOST_POLLS = 10_000_000
+OFFERS = "an object with timestamp, and count and min of each entry of by_provider"
 
 
 class Stretch(NamedTuple):
@@ -211,7 +211,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     times_s, polls_of_offers = list[float](), list[dict[str, Any]]()
     zones = Zones()
     for line, text in enumerate(lines, 1):
-        try:
+        with faults_in(line, text, OFFERS):
             content = json.loads(text)
             moment, has_zone = zoned(content["timestamp"])
             times_s.append(moment.replace(tzinfo=UTC).timestamp())
@@ -221,16 +221,6 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
                     for name, offer in content["by_provider"].items()
                 }
             )
-        except (
-            AttributeError,
-            KeyError,
-            RecursionError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise InputError(
-                f"line {line}: does not have the format ({error})"
-            ) from None
         zones.see(line, has_zone)
         for count, price in polls_of_offers[-1].values():
             check_whole(f"line {line}: count", count, least=0)

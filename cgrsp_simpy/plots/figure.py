@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.files import number_or_text, output_path, write_whole
+from cgrsp_simpy.base.files import faults_of, number_or_text, output_path, write_whole
 from cgrsp_simpy.base.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_literal
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
@@ -406,10 +406,8 @@ def _size(
 
 
 def _text_of(path: Path) -> str:
-    try:
+    with faults_of(path):
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
     if not text.partition("\n")[2].strip():
         raise InputError(f"{path} has no rows")
     return text
@@ -425,9 +423,8 @@ def _faults_of(path: Path) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:  # drawing may fail in any way
-        kind = "" if isinstance(error, Warning) else f"{type(error).__name__}: "
         raise InputError(
-            f"{path} must be unchanged since its command wrote it ({kind}{error})"
+            f"{path} must be unchanged since its command wrote it"
         ) from error
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
 from cgrsp_simpy.base.checks import InputError, check_whole, read_as, require
-from cgrsp_simpy.base.files import csv_rows, faults_of
+from cgrsp_simpy.base.files import csv_rows, faults_in, faults_of
 from cgrsp_simpy.base.parameters import (
     Count,
     NotNegative,
@@ -191,17 +191,14 @@ def read_sizes(path: str | Path) -> tuple[Size, ...]:
 def _size(line: int, row: dict[str, str]) -> Size:
     unit = "gpus" if "gpus" in row else "cores"
     require(unit in row, "columns", ",".join(row), "a list that includes cores or gpus")
+    named = ("memory_gb", "price_per_h", *(name for name in BILLED if row.get(name)))
+    form = f"a size: {unit}, a whole number, and the numbers {', '.join(named)}"
     try:
-        named = (
-            "memory_gb",
-            "price_per_h",
-            *(name for name in BILLED if row.get(name)),
-        )
-        numbers = {name: float(row[name]) for name in named}
-        return Size(row["name"], int(row[unit]), **numbers, unit=unit)
-    except (TypeError, ValueError) as error:
-        message = str(error).replace("cores of", f"{unit} of", 1)
-        raise InputError(f"line {line}: {message}") from None
+        with faults_in(line, row, form):
+            numbers = {name: float(row[name]) for name in named}
+            return Size(row["name"], int(row[unit]), **numbers, unit=unit)
+    except InputError as error:
+        raise InputError(str(error).replace("cores of", f"{unit} of", 1)) from None
 
 
 def rented(

@@ -80,7 +80,7 @@ TOML = [
     ("jobs = = 3", ["line 1"]),  # not TOML
     # a key twice
     ("[workload]\njobs = 3\njobs = 4\nrate_per_s = 1", ["overwrite", "line 3"]),
-    ("\xff\xfe\x00\x01", ["utf-8"]),  # written as Latin-1: binary
+    ("\xff\xfe\x00\x01", ["text in UTF-8"]),  # written as Latin-1: binary
     ("", ["[workload]", "missing", "rate_per_s"]),  # an empty file
     # an unknown table; the nearest
     ("[wrkload]\njobs = 3", ["'wrkload'", "mean 'workload'"]),

@@ -356,6 +356,12 @@ CASES = {
         {"tz": "UTC"},
         {"service_s": [60, 120], "ready_s": [0, 3000]},
     ),
+    "a time that has none in UTC": (
+        "a.csv",
+        HEAD + "0001-01-01 00:00:00,9\n2026-03-02 17:04:00,9\n",
+        {"tz": "Europe/Berlin", "strict": True},
+        "submit_s(='0001-01-01 00:00:00') must be a time of the form",
+    ),
     "an unknown zone": ("a.csv", HEAD + "1,1\n", {"tz": "Mars"}, "tz(='Mars') must be"),
     "a byte order mark, CRLF and quoted numbers": (
         "a.csv",

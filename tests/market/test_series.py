@@ -219,12 +219,14 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         (trace([1], gap=0), "metadata.gap_seconds(=0) must be a whole number >= 1"),
         (trace("11"), "data(='11') must be a list of numbers of instances"),
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
+        ("Timestamp,SpotPrice\n2025-01-01,x\n", "'SpotPrice': 'x'} must be a price of"),
+        ("Timestamp,SpotPrice\n2025-01-01\n", "line 2: 1 cells, not 2"),
         ("{nothing", "line 1: not JSON"),
         (trace(["N"]).replace('"N"', "9" * 5000), "or a number with thousands of"),
         ('{"data": ' + "[" * 9999, "not JSON (nested too deeply, or"),
         (
             tracked("2025-10-19") + "\n" + '{"timestamp": ' * 9999,
-            "line 2: does not have the format (maximum recursion depth",
+            "must be an object with gpu_type, socket_type",
         ),
         (
             json.dumps(
@@ -234,13 +236,13 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
                     ]
                 }
             ),
-            "line 1: does not have the format (OverflowError",
+            "must be a price of AWS: Timestamp, SpotPrice, a number",
         ),
         (tracked("2025" * 999), "202...0252025202520252025') must"),
         (tracked("2025-10-19", low=1) + "\n{", "line 2: not JSON"),
         (
             tracked("2025-10-19", low=1) + '\n{"timestamp": "x"}',
-            "line 2: availability is missing",
+            'line 2: \'{"timestamp": "x"}\' must be an object with gpu_type',
         ),
         (tracked("2025-10-19", low=-1), "line 1: low(=-1) must be a whole number >= 0"),
         (
@@ -249,7 +251,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         ),
         (
             tracked("soon", low=1),
-            "line 1: does not have the format (timestamp(='soon') must be",
+            "line 1: timestamp(='soon') must be of the form YYYY",
         ),
         (
             tracked("2025-10-19") + "\n" + tracked("2025-10-19"),

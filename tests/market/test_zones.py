@@ -193,8 +193,8 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ("time,status,status\n0,up,down\n", "but 'status' occurs twice"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),
-        (snapshot(0)[:-1] + "x", "line 1: does not have the format"),
-        ('{"by_provider":' + "[" * 100_000, "line 1: does not have the format"),
+        (snapshot(0)[:-1] + "x", "line 1: not JSON"),
+        ('{"by_provider":' + "[" * 100_000, "must be an object with timestamp"),
     ],
 )
 def test_a_bad_file_of_prices_is_one_line(text, told, file):

@@ -315,7 +315,7 @@ def test_the_best_type_of_a_price_list(file):
     [
         ("name,speed\na,1\n", 0, "columns"),
         ("name,price_usd_per_h,speed\n", 0, "memory_gb"),
-        ("name,price_usd_per_h,speed\na,x,1\n", 0, "line 2"),
+        ("name,price_usd_per_h,speed\na,x,1\n", 0, "must be a GPU type with"),
         ("name,price_usd_per_h,speed\na,1,0\n", 0, "line 2"),
         ("name,price_usd_per_h,speed\na,1,-1\n", 0, "line 2"),
         ("name,price_usd_per_h,speed\na,1,1\n", 8, "memory_gb"),

@@ -82,7 +82,10 @@ def test_a_price_table_of_ones_own(file):
             ["line 2", "boot_s of a(=-2.0)"],
         ),
         ("name,gpus,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "gpus of a(=0)"]),
-        ("name,cores,memory_gb,price_per_h\na,x,4,1\n", ["line 2", "'x'"]),
+        (
+            "name,cores,memory_gb,price_per_h\na,x,4,1\n",
+            ["line 2", "'x'", "cores, a whole"],
+        ),
         ("name,cores,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "cores of a(=0)"]),
         (
             "name,cores,memory_gb,price_per_h\na,1,4,-1\n",

@@ -276,7 +276,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
             "figure stock does not depend on policies; figures that do: 5.4",
         ),
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
-        ("5.6", {"csv": "none.csv"}, "none.csv cannot be read"),
+        ("5.6", {"csv": "none.csv"}, "none.csv: No such file"),
         ("5.6", {"csv": "none.csv", "seeds": 3}, "omitted if seeds is given"),
         ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
         ("5.6", {"style": {"font.size": "big "}}, "font.size"),
@@ -326,7 +326,7 @@ def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
     [
         ("mine.csv", "whose name begins with figure, waiting"),
         ("figure_9_9.csv", "unknown figure 'figure_9_9'"),
-        ("figure_5_6.csv", "cannot be read"),
+        ("figure_5_6.csv", "No such file"),
     ],
 )
 def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):

@@ -197,28 +197,47 @@ def check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically, by renaming `path`.part; create parent folders.
+    """Write a file as `write_files` does."""
+    write_files({path: content})
 
-    If it cannot be written, raises InputError and removes the .part file.
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write all of the files, or none; create parent folders.
+
+    Each file is renamed from `path`.part. If one cannot be written, raises InputError
+    and removes the .part files and the created folders.
     """
-    path = output_path("file", path)
-    require(bool(path.name), "file", str(path), "the name of a file, not of a folder")
-    part = path.with_name(f"{path.name}.part")
+    paths = {output_path("file", path): content for path, content in contents.items()}
+    created = list[Path]()
+    parts = dict[Path, Path]()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) and path.is_file():
-            # the same is written twice at a time, and the other has just put the same
-            # bytes there
-            return
-        with suppress(OSError):
-            part.unlink()
-        raise InputError(f"{path}: {error.strerror or error}") from None
+        for path, content in paths.items():
+            is_file = bool(path.name) and not path.is_dir()
+            require(is_file, "file", str(path), "the name of a file, not of a folder")
+            for folder in reversed(path.parents):
+                if not folder.exists():
+                    folder.mkdir(exist_ok=True)
+                    created.append(folder)
+            parts[path] = path.with_name(f"{path.name}.part")
+            with parts[path].open("wb") as file:
+                created.append(parts[path])
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, part in parts.items():
+            try:
+                part.replace(path)
+            except FileNotFoundError:
+                # another process wrote the same file at the same time
+                if not path.is_file():
+                    raise
+    except BaseException as error:
+        for each in reversed(created):
+            with suppress(OSError):
+                each.rmdir() if each.is_dir() else each.unlink()
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        raise
 
 
 @contextmanager

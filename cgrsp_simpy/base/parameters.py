@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache, wraps
 from inspect import cleandoc, get_annotations, signature
 from types import NoneType, UnionType
@@ -392,17 +392,24 @@ def _refusal(
         ALLOWED.get(fault["type"], fault["msg"]).format(**fault.get("ctx", {}))
         for fault in faults
     )
-    in_unit = f"; write only the number, in {unit(name)}" if unit(name) else ""
-    hint = in_unit if isinstance(value, str) else ""
+    in_unit = unit(name, owner)
+    hint = f"; write only the number, in {in_unit}" if in_unit else ""
+    hint = hint if isinstance(value, str) else ""
     return InputError(f"{called}(={shown(value)}) must be {' or '.join(words)}{hint}")
 
 
-UNITS = {"usd": "USD", "gb": "GB", "mb": "MB"}
-UNIT = "(?:usd|gb|mb|ms|s|min|h|day|month)"
+UNITS = {"usd": "USD", "gb": "GB", "mb": "MB", "tflops": "TFLOPS"}
+UNIT = "(?:usd|gb|mb|tflops|ms|s|min|h|day|month)"
 
 
-def unit(name: str) -> str:
-    """Return the unit in a parameter's name: "USD per h" for "price_usd_per_h"."""
+def unit(name: str, owner: Any = None) -> str:
+    """Return the unit in a parameter's name: "USD per h" for "price_usd_per_h".
+
+    owner: class that declares the parameter, maybe with a unit in its metadata.
+    """
+    for item in fields(owner) if is_dataclass(owner) else ():
+        if item.name == name and "unit" in item.metadata:
+            return str(item.metadata["unit"])
     words = re.search(rf"((^|_)({UNIT}))?((^|_)per(_{UNIT})+)?$", name)
     assert words is not None
     return " ".join(UNITS.get(word, word) for word in words[0].split("_")).strip()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.base.parameters import hints
 from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.options import (
@@ -322,7 +323,7 @@ def _redraw(args: argparse.Namespace) -> Answer:
     style = args.style or {"style": "print"}
     check_look(**{"style": "print", "width": None, **style})
     galleries = {paper.prefix: paper.gallery for paper in PAPERS.values()} | OTHERS
-    drawn = []
+    contents = dict[Path, bytes]()
     for path in map(Path, args.files):
         prefix = path.stem.partition("_")[0]
         require(
@@ -335,8 +336,9 @@ def _redraw(args: argparse.Namespace) -> Answer:
         single = [each for each in vars(module).values() if isinstance(each, Figure)]
         known = {figure.stem: figure for figure in (*module.FIGURES.values(), *single)}
         check_one_of("figure", path.stem, known)
-        drawn += known[path.stem].write(path.parent, None, **style)
-    return Answer("\n".join(map(str, drawn)))
+        contents |= known[path.stem].contents(path.parent, None, **style)
+    write_files(contents)
+    return Answer("\n".join(map(str, contents)))
 
 
 COMMANDS = {

@@ -115,7 +115,7 @@ def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
         yield {
             "name": name,
             "value": shortened(item.value),
-            "unit": unit(name.rpartition(".")[2]),
+            "unit": unit(name.rpartition(".")[2], item.owner),
             "meaning": meaning.strip() if options else item.meaning,
         }
 
@@ -125,7 +125,7 @@ def _of_files(scenario: Any) -> Iterator[Row]:
     market = MARKET_WORDS if module == "rental" else {}
     words = {**SOURCE_WORDS.get(module, {}), **market}
     for name, meaning in words.items():
-        yield {"name": name, "value": "-", "unit": "", "meaning": meaning}
+        yield {"name": name, "value": "-", "unit": unit(name), "meaning": meaning}
 
 
 def shortened(value: Any) -> str:

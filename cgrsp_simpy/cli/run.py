@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, check_whole, require
-from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.base.policy import errors_of, pairs
 from cgrsp_simpy.base.table import (
     Table,
@@ -307,25 +307,27 @@ def _say(what: object, flush: bool = False) -> None:
 
 
 def _draw(args: argparse.Namespace, runs: Sequence[Any]) -> None:
+    contents = dict[Path, bytes]()
     for path in args.show:
         if _suffix(path) in PICTURES:
-            _draw_gantt(runs[0], path)
+            contents[Path(path)] = _gantt(runs[0], _suffix(path)[1:])
         elif _suffix(path) == SCHEDULE:
             from cgrsp_simpy.cluster.logs import schedule_text
 
-            write_whole(Path(path), schedule_text(runs[0]).encode())
+            contents[Path(path)] = schedule_text(runs[0]).encode()
         elif path not in LISTED:
             from cgrsp_simpy.plots import animate  # loads matplotlib
 
-            animate(runs).save(path)
+            contents[Path(path)] = animate(runs).content(path)
+    write_files(contents)
 
 
-def _draw_gantt(run: Any, path: str) -> None:
+def _gantt(run: Any, ending: str) -> bytes:
     from cgrsp_simpy.plots import gantt, styled
     from cgrsp_simpy.plots.figure import picture
 
     with styled("print"):
-        write_whole(Path(path), picture(gantt(run).figure, _suffix(path)[1:]))
+        return picture(gantt(run).figure, ending)
 
 
 def _suffix(path: str) -> str:

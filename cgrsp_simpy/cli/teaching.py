@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
-from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.cli.options import add_options
 from cgrsp_simpy.cli.parameters import summary
 from cgrsp_simpy.cli.parsing import Answer, Command
@@ -143,8 +143,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
             require(not path.exists(), option, target, f"a folder without {file}")
     if option == "--slides":
         log.info("running lecture %s, which takes up to a minute", name)
-    for file in files.keys() - kept:
-        write_whole(folder / file, files[file]())
+    write_files({folder / file: files[file]() for file in files if file not in kept})
     return Answer(
         "\n".join(
             f"{folder / file}{' (changed since it was copied: kept)' * (file in kept)}"

@@ -28,6 +28,7 @@ class Budget:
     seconds: Positive | None = parameter(
         "Wall time, seconds; a search ends at the first of the two limits.",
         default=None,
+        metadata={"unit": "s"},
     )
 
     def __post_init__(self) -> None:

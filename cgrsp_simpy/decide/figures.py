@@ -16,8 +16,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.table import grouped, page, write_csv
+from cgrsp_simpy.base.files import write_files
+from cgrsp_simpy.base.table import csv_text, grouped, page
 from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
 from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
@@ -167,16 +167,17 @@ ADVICE = (
 
 def write_report(advice: Advice, folder: Path) -> None:
     """Write advice as a printable HTML page with figures, and its rows as CSV."""
-    pictures = ""
+    contents, pictures = dict[Path, bytes](), ""
     for figure in ADVICE:
-        _, picture, *_ = figure.write(folder, figure.rows(advice))
-        data = b64encode(picture.read_bytes()).decode()
+        contents |= figure.contents(folder, figure.rows(advice))
+        data = b64encode(contents[folder / f"{figure.stem}.png"]).decode()
         title = escape(figure.title)
         pictures += f'<figure><img src="data:image/png;base64,{data}" alt="{title}">'
         pictures += f"<figcaption>{title}</figcaption></figure>"
     text = page(advice.title, [advice.html(pictures)], PRINT)
-    write_whole(folder / "advice.html", text.encode())
-    write_csv(folder / "advice.csv", advice.rows)
+    contents[folder / "advice.html"] = text.encode()
+    contents[folder / "advice.csv"] = csv_text(advice.rows).encode()
+    write_files(contents)
 
 
 LINE: dict[str, Any] = {"color": "0.25", "lw": 1.2, "zorder": 2}

@@ -20,7 +20,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from cgrsp_simpy.base.checks import InputError, needed, require
-from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.files import write_files, write_whole
 from cgrsp_simpy.exercises.pages import notebook_text
 
 EXTRA = 'the browser needs the extra teach: pip install ".[teach]" in a clone'
@@ -77,8 +77,12 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
         write_whole(source / "jupyter-lite.json", json.dumps(SETTINGS).encode())
         words = [sys.executable, *BUILD.split(), "--log-level=ERROR"]
         subprocess.run(words, cwd=source, check=True, stdout=subprocess.DEVNULL)
-        shutil.copyfile(PAGE, source / "_output" / "index.html")
-        shutil.copytree(source / "_output", folder, dirs_exist_ok=True)
+        site = source / "_output"
+        shutil.copyfile(PAGE, site / "index.html")
+        files = [path for path in site.rglob("*") if path.is_file()]
+        write_files(
+            {folder / path.relative_to(site): path.read_bytes() for path in files}
+        )
 
 
 def write_wheel(package: str, folder: Path) -> None:

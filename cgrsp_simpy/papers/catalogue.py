@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from cgrsp_simpy.base.checks import InputError, check_one_of
-from cgrsp_simpy.base.files import check_folder, write_whole
+from cgrsp_simpy.base.files import check_folder, write_files, write_whole
 from cgrsp_simpy.base.parameters import Count, Entries, Positive, TwoOrMore, checked
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import (
@@ -392,7 +392,8 @@ def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Made:
         "md": "\n\n".join(map(Table.markdown, output.tables)) + "\n",
         "tex": "\n\n".join(map(Table.latex, output.tables)) + "\n",
     }
-    paths = [folder / f"tables.{ending}" for ending in contents]
-    for path, text in zip(paths, contents.values()):
-        write_whole(path, text.encode())
-    return paths, output.rows
+    files = {
+        folder / f"tables.{ending}": text.encode() for ending, text in contents.items()
+    }
+    write_files(files)
+    return [*files], output.rows

@@ -103,12 +103,14 @@ class RunAnimation:
         needs ffmpeg. For other writers use `film().save(...)`. Raises InputError for
         another ending, or if the file cannot be written.
         """
+        content = self.content(filename)
+        write_whole(Path(filename), content)
+
+    def content(self, filename: str | Path) -> bytes:
+        """Return the content of the file that `save` writes."""
         suffix, path = check_film("file", filename), Path(filename)
         if suffix == ".html":
-            write_whole(
-                path, player_page(self._runs, path.stem, self._captions).encode()
-            )
-            return
+            return player_page(self._runs, path.stem, self._captions).encode()
         writer_class = PillowWriter if suffix == ".gif" else FFMpegWriter
         with TemporaryDirectory() as folder:
             drawn = Path(folder) / path.name
@@ -117,7 +119,7 @@ class RunAnimation:
                 str(drawn),
                 writer=writer_class(fps=self._fps),  # type: ignore[arg-type]
             )
-            write_whole(path, drawn.read_bytes())
+            return drawn.read_bytes()
 
 
 def check_film(what: str, filename: str | Path) -> str:

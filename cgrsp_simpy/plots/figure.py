@@ -23,7 +23,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, number_or_text, output_path, write_whole
+from cgrsp_simpy.base.files import faults_of, number_or_text, output_path, write_files
 from cgrsp_simpy.base.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_literal
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
@@ -143,8 +143,24 @@ class Figure:
         """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF.
 
         The bytes are reproducible. rows: None to read the figure's CSV in the folder.
-        pgf: also write a PGF. Raises InputError if a file cannot be read or written.
+        pgf: also write a PGF. Raises InputError if a file cannot be read or written;
+        then none is.
         """
+        contents = self.contents(folder, rows, style, runs, width=width, pgf=pgf)
+        write_files(contents)
+        return [*contents]
+
+    def contents(
+        self,
+        folder: str | Path,
+        rows: Sequence[Row] | None,
+        style: Style = "print",
+        runs: Any = None,
+        *,
+        width: float | None = None,
+        pgf: bool = False,
+    ) -> dict[Path, bytes]:
+        """Return the content of each file that `write` writes."""
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
         paths = [folder / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
@@ -155,9 +171,7 @@ class Figure:
                 _check_tex(canvas)
             with styled(style):
                 pictures = [picture(canvas, ending) for ending in endings]
-        for path, content in zip(paths, (text.encode(), *pictures)):
-            write_whole(path, content)
-        return paths
+        return dict(zip(paths, (text.encode(), *pictures)))
 
     def _drawn(
         self, rows: list[Row], style: Style, runs: Any, width: float | None
@@ -294,18 +308,16 @@ class Gallery:
         rows = {
             id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")
         }
-        paths = [
-            path
-            for id in progress(ids, unit=" figures")
-            for path in chosen[id].write(
+        contents = dict[Path, bytes]()
+        for id in progress(ids, unit=" figures"):
+            contents |= chosen[id].contents(
                 folder, rows[id], style, runs, width=width, pgf=pgf
             )
-        ]
         if list(ids) == list(self.figures):
-            paths.append(folder / "README.md")
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
-            write_whole(paths[-1], self._index(read, runs).encode())
-        return paths
+            contents[folder / "README.md"] = self._index(read, runs).encode()
+        write_files(contents)
+        return [*contents]
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
         lines = self.intro(runs)

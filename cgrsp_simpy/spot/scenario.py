@@ -55,6 +55,7 @@ WholeSeconds = Annotated[
         lambda hours: abs(hours * HOUR_S - max(1, round(hours * HOUR_S))) < 1e-6,
     ),
 ]
+IN_HOURS = {"unit": "h"}
 
 
 @declared()
@@ -72,17 +73,21 @@ class Scenario(Model):
         default_factory=TwoState,
     )
     hours: WholeSeconds = parameter(
-        "C(0) of the paper: computing time that the job needs, hours.", default=48.0
+        "C(0) of the paper: computing time that the job needs, hours.",
+        default=48.0,
+        metadata=IN_HOURS,
     )
     deadline: WholeSeconds = parameter(
         "R(0) of the paper: time from the start of the job to its deadline, hours; at"
         " least hours + overhead.",
         default=52.0,
+        metadata=IN_HOURS,
     )
     overhead: WholeSeconds = parameter(
         "d of the paper, the changeover delay: time without progress at the start of"
         " each instance, hours.",
         default=0.1,
+        metadata=IN_HOURS,
     )
     spot_usd_per_h: Positive = parameter(
         "Spot price if the source has no prices, USD per hour; by default that of a"

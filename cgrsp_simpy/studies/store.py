@@ -26,7 +26,7 @@ from cgrsp_simpy.base.files import (
     is_there,
     output_path,
     within,
-    write_whole,
+    write_files,
 )
 from cgrsp_simpy.base.parameters import Count, checked
 from cgrsp_simpy.base.streams import stream
@@ -106,10 +106,12 @@ class Store:
         }
         _check_no_links(self.path)
         if self._is_new():
-            for name, values in data.items():
-                self.write(f"data/{name}.json", json.dumps(values) + "\n")
-            self.write("manifest.json", _json(manifest))
-            self.write("configuration.json", _json(configuration))
+            texts = {f"data/{name}": f"{json.dumps(data[name])}\n" for name in data}
+            texts |= {
+                "manifest": _json(manifest),
+                "configuration": _json(configuration),
+            }
+            self.write({f"{name}.json": texts[name] for name in texts})
         else:
             try:
                 kept = kept_json(self.path / "configuration.json")
@@ -135,8 +137,6 @@ class Store:
                 else set()
             )
             strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
-            if not strangers:
-                (self.path / "chunks").mkdir(parents=True, exist_ok=True)
         if strangers:
             raise InputError(
                 f"{self.path} contains files ({min(strangers)}, ...) but no"
@@ -219,16 +219,19 @@ class Store:
                 allow_nan=False,
             )
         )
-        self.write(
-            f"chunks/{number:06}.json",
-            json.dumps({"sha256": self._sum(number, plain), "outcomes": plain}) + "\n",
-        )
+        chunk = {"sha256": self._sum(number, plain), "outcomes": plain}
+        self.write({f"chunks/{number:06}.json": json.dumps(chunk) + "\n"})
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file atomically; do nothing while verifying."""
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Write all of the files, or none; do nothing while verifying."""
         if not self._checked:
             # a path that is not UTF-8 has surrogates, which JSON escapes so
-            write_whole(self.path / name, text.encode(errors="backslashreplace"))
+            write_files(
+                {
+                    self.path / name: text.encode(errors="backslashreplace")
+                    for name, text in texts.items()
+                }
+            )
 
 
 def kept_json(path: Path) -> Any:

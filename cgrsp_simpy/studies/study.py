@@ -96,8 +96,7 @@ class Results(Protocol):
     def keep(self, store: Store | None) -> None:
         """Write rows and summary into a results directory, if there is one."""
         if store:
-            store.write("rows.csv", csv_text(self.rows))
-            store.write("summary.json", self.json())
+            store.write({"rows.csv": csv_text(self.rows), "summary.json": self.json()})
 
 
 class Study(HoldsPolicies, Results):

@@ -37,16 +37,15 @@ class ClosedForm:
 
     servers: s, number of fixed machines. wait_s: w, mean wait of all jobs, seconds;
     infinite without a steady state. price: P, cost of an hour of work, in the unit of
-    the prices. on_demand_fraction: r, share of the jobs on demand. on_demand_work:
-    their share of the running time. utilisation: that of the fixed machines, 0 to 1.
-    last_utilisation: rho_s, that of the last machine added.
+    the prices. on_demand_fraction: r, share of the jobs on demand. utilisation: that
+    of the fixed machines, 0 to 1. last_utilisation: rho_s, that of the last machine
+    added.
     """
 
     servers: Floats
     wait_s: Floats
     price: Floats
     on_demand_fraction: Floats
-    on_demand_work: Floats
     utilisation: Floats
     last_utilisation: Floats
 
@@ -97,7 +96,6 @@ def closed_form(
         load.long_jobs * wait_s,
         price,
         jobs,
-        work,
         fixed / machines,
         fixed - before,  # Eq. 3 and 11
     )

@@ -36,9 +36,13 @@ class Prices:
     """
 
     fixed: NotNegative = parameter(
-        "p_f, price of a fixed machine, whether busy or idle, >= 0.", default=3.84
+        "p_f, price of a fixed machine, whether busy or idle, >= 0.",
+        default=3.84,
+        metadata={"unit": "per h"},
     )
-    on_demand: NotNegative = parameter("p_o, on-demand price, >= 0.", default=9.6)
+    on_demand: NotNegative = parameter(
+        "p_o, on-demand price, >= 0.", default=9.6, metadata={"unit": "per h"}
+    )
 
     @property
     def share(self) -> float:

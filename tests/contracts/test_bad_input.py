@@ -2,6 +2,9 @@
 is allowed, and leaves nothing behind.
 """
 
+import errno
+import itertools
+import os
 import re
 import signal
 import textwrap
@@ -1002,3 +1005,36 @@ FILES = [
 def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
     holds(refused("run", "quiet", "--policy", policy), words)
+
+
+# ---- a full disk ----
+
+
+@pytest.mark.parametrize(
+    ("line", "number"),
+    [
+        ("lectures 3 --copy x/y", 3),
+        ("lectures 3 --assignment x", 1),
+        ("run quiet jobs=3 --show a.png --show b/c.html", 2),
+        ("compare quiet jobs=3 --policies fifo --seeds 1 --out x/y", 2),
+        ("papers figures thesis 3.1 4.1 --out x", 6),
+        pytest.param(
+            "bound quiet jobs=3 --seeds 2 --policies fifo --frontier --report x",
+            2,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "advise quiet jobs=9 --seeds 2 --report x", 9, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_full_disk_leaves_nothing(line, number, refused, monkeypatch, tmp_path):
+    calls = itertools.count(1)
+
+    def full(file):
+        if next(calls) == number:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left on device" in refused(*line.split())
+    assert not [*tmp_path.iterdir()]

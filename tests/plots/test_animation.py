@@ -110,8 +110,8 @@ def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("file/a.html", "File exists"),
-        ("file/a.SUFFIX", "File exists"),
+        ("file/a.html", "Not a directory"),
+        ("file/a.SUFFIX", "Not a directory"),
         ("folder.SUFFIX", "Is a directory"),
     ],
 )

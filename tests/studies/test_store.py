@@ -368,7 +368,7 @@ def test_a_place_that_cannot_be_written_is_one_line(
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
-    assert f"cgrsp compare: {where}: " in err
+    assert f"cgrsp compare: {where}" in err
     assert files(tmp_path) == {"file": b"mine"}
 
 

@@ -273,8 +273,6 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     times do not follow from the workload, time_s:GPU per GPU name. Raises InputError if
     the file cannot be written, or if times differ between GPUs of one name.
     """
-    if not Path(path).parent.is_dir():
-        raise InputError(f"{path}: there is no folder {Path(path).parent}")
     columns = {column: getattr(instance, column) for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
         for gpu, times_s in zip(instance.gpus, instance.times_s.T):

@@ -239,7 +239,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
     require(
         span_s <= MOST_POLLS * step_s, "seconds that the offers span", span_s, allowed
     )
-    polls = np.arange(times_s[0], times_s[-1], step_s)
+    polls = np.arange(times_s[0], times_s[-1] + step_s / 2, step_s)
     last = np.searchsorted(times_s, polls, "right") - 1
     series = list[Series]()
     for name in sorted({name for offers in polls_of_offers for name in offers}):

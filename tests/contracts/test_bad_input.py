@@ -1029,6 +1029,7 @@ def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, w
     ],
 )
 def test_a_full_disk_leaves_nothing(line, number, refused, monkeypatch, tmp_path):
+    (tmp_path / "a.png").write_text("before")
     calls = itertools.count(1)
 
     def full(file):
@@ -1037,4 +1038,4 @@ def test_a_full_disk_leaves_nothing(line, number, refused, monkeypatch, tmp_path
 
     monkeypatch.setattr(os, "fsync", full)
     assert "No space left on device" in refused(*line.split())
-    assert not [*tmp_path.iterdir()]
+    assert [*tmp_path.iterdir()] == [tmp_path / "a.png"]

@@ -464,30 +464,6 @@ def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-STUDY = cg.compare(cg.day("quiet", jobs=3), ["fifo"], range(2))
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        STUDY.to_csv,
-        STUDY.to_json,
-        STUDY.run("fifo", 0).to_csv,
-        cg.day("quiet").to_toml,
-    ],
-)
-def test_a_full_disk_leaves_the_file_that_was_there(write, tmp_path, monkeypatch):
-    path = tmp_path / "kept"
-    path.write_text("before")
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(files.os, "fsync", full)
-    check_refused(lambda: write(path), f"{path}: No space left on device")
-    assert [*tmp_path.iterdir()] == [path] and path.read_text() == "before"
-
-
 def test_a_device_without_end_is_too_large(monkeypatch):
     monkeypatch.setattr(files, "MOST_BYTES", 1000)
     for read in (files.read_toml, files.content_of):

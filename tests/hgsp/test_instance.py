@@ -270,14 +270,6 @@ def test_a_wrong_file_of_gpus_is_refused_by_name(file, name, text, words):
     check_refused(lambda: cluster(str(file(text, name))), words)
 
 
-def test_a_file_is_not_written_into_a_folder_that_is_not_there(tmp_path):
-    check_refused(
-        lambda: write_instance(FOUR, tmp_path / "mistyped" / "tasks.csv"),
-        "there is no folder",
-    )
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("text", "kept", "said"),
     [

@@ -136,11 +136,12 @@ def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
     path = file("\n".join([*listed, snapshot(30, a=(2, 2.5))]))
     a, b = read_traces([path]).series
     assert (a.name, a.step_s, a.kept, b.kept) == ("a", 600, True, True)
-    assert a.status.tolist() == [True, True, False]
-    assert b.status.tolist() == [True, False, True]
-    assert (a.prices, b.prices) == (((0, 2.0),), ((0, 1.5), (2, 1.0)))
+    assert a.status.tolist() == [True, True, False, True]
+    assert b.status.tolist() == [True, False, True, False]
+    assert (a.prices, b.prices) == (((0, 2.0), (3, 2.5)), ((0, 1.5), (2, 1.0)))
     assert read_traces([path], needed=3).series[0].status.tolist() == [
         True,
+        False,
         False,
         False,
     ]

@@ -105,30 +105,18 @@ def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.quick_cases(2)
-@pytest.mark.parametrize("by_command", [False, True])
 @pytest.mark.parametrize(
     ("name", "message"),
-    [
-        ("file/a.html", "Not a directory"),
-        ("file/a.SUFFIX", "Not a directory"),
-        ("folder.SUFFIX", "Is a directory"),
-    ],
+    [("file/a.html", "Not a directory"), ("folder.gif", "not of a folder")],
 )
 def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
-    by_command, name, message, run, tmp_path, capsys
+    name, message, tmp_path, capsys
 ):
-    name = name.replace("SUFFIX", "png" if by_command else "gif")
-    (tmp_path / f"folder.{name[-3:]}").mkdir()
+    (tmp_path / "folder.gif").mkdir()
     (tmp_path / "file").touch()
-    before, words = sorted(tmp_path.rglob("*")), [f"{name}: {message}"]
-    if by_command:
-        line = ["run", "quiet", "jobs=3", "--show", tmp_path / name]
-        check_bad_input(outcome(capsys, *line), words)
-    else:
-        film = cg.plots.animate(run, frames=2)
-        check_refused(lambda: film.save(tmp_path / name), words)
-    assert sorted(tmp_path.rglob("*")) == before
+    line = ["run", "quiet", "jobs=3", "--show", tmp_path / name]
+    check_bad_input(outcome(capsys, *line), [name, message])
+    assert len([*tmp_path.rglob("*")]) == 2
 
 
 # ---- cgrsp run --show ----

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.animation import FFMpegWriter
 from matplotlib.colors import to_hex
 from PIL import Image
-from support import check_bad_input, check_refused, frame_at, outcome, output, refusals
+from support import check_bad_input, frame_at, outcome, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.timeline import CLAIM, VISIT, Timeline

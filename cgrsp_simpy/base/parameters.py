@@ -393,8 +393,8 @@ def _refusal(
         for fault in faults
     )
     in_unit = unit(name, owner)
-    hint = f"; write only the number, in {in_unit}" if in_unit else ""
-    hint = hint if isinstance(value, str) else ""
+    written = bool(in_unit) and isinstance(value, str)
+    hint = f"; write only the number, in {in_unit}" if written else ""
     return InputError(f"{called}(={shown(value)}) must be {' or '.join(words)}{hint}")
 
 

@@ -156,13 +156,10 @@ def _check(args: argparse.Namespace) -> None:
         )
     if args.bin is not None:
         check_bin("--bin", args.bin, 60)
-    if args.clairvoyant and args.frontier:
-        raise InputError("give one of --clairvoyant and --frontier, not both")
-    for name in ("policies", "report"):
-        if getattr(args, name) is not None and not args.frontier:
-            raise InputError(f"--{name} requires --frontier")
-    if args.frontier:
-        check_omitted(args, ["objective"], "omitted if --frontier is given")
+    useless = ("objective", "clairvoyant") if args.frontier else ("policies", "report")
+    check_omitted(
+        args, useless, f"omitted with{'out' * (not args.frontier)} --frontier"
+    )
     if args.clairvoyant:
         check_omitted(args, ["bin"], "omitted if --clairvoyant is given")
 

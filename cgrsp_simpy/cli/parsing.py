@@ -100,21 +100,17 @@ class Parser(argparse.ArgumentParser):
             if word.startswith("-") and word.endswith("=--"):
                 self.error(f"argument {word[:-3]}: expected one argument")
         args, others = self.parse_known_intermixed_args(words)
-        if others:
-            self._refuse(others)
-        return args
-
-    def _refuse(self, others: Sequence[str]) -> NoReturn:
-        """Report an unknown argument as an error, with the most similar option."""
-        meant = ""
         options = [word for word in others if word.startswith("--")]
-        known = self._option_string_actions
-        close = [get_close_matches(option, known, 1, 0.75) for option in options]
+        close = [
+            get_close_matches(option, self._option_string_actions, 1, 0.75)
+            for option in options
+        ]
+        meant = "; parameters are written as NAME=VALUE, as in slots=7" * bool(options)
         if any(close):
             meant = f"; did you mean {next(filter(None, close))[0]!r}?"
-        elif options:
-            meant = "; parameters are written as NAME=VALUE, as in slots=7"
-        self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(options or others)}{meant}")
+        return args
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert the value of an option; errors for an empty path, and no number."""

@@ -199,9 +199,12 @@ def source_of(name: str, words: Words) -> Any:
         return month()
     if name == "rental" or not FILES.isdisjoint(words):
         check_one_of("scenario that reads a file", short, READERS)
-        allowed_files = ("instance", "orlib") if short == "hgsp" else ("trace",)
         for word in sorted(FILES.intersection(words)):
-            check_one_of("parameter", word, allowed_files)
+            check_one_of(
+                "parameter",
+                word,
+                ("instance", "orlib") if short == "hgsp" else ("trace",),
+            )
         return READERS[short](variant, words)
     for word in words:
         allowed = "given only together with trace=LOG"

@@ -79,9 +79,12 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
         subprocess.run(words, cwd=source, check=True, stdout=subprocess.DEVNULL)
         site = source / "_output"
         shutil.copyfile(PAGE, site / "index.html")
-        files = [path for path in site.rglob("*") if path.is_file()]
         write_files(
-            {folder / path.relative_to(site): path.read_bytes() for path in files}
+            {
+                folder / path.relative_to(site): path.read_bytes()
+                for path in site.rglob("*")
+                if path.is_file()
+            }
         )
 
 

@@ -106,8 +106,8 @@ class Store:
         }
         _check_no_links(self.path)
         if self._is_new():
-            texts = {f"data/{name}": f"{json.dumps(data[name])}\n" for name in data}
-            texts |= {
+            texts = {
+                **{f"data/{name}": f"{json.dumps(data[name])}\n" for name in data},
                 "manifest": _json(manifest),
                 "configuration": _json(configuration),
             }

@@ -102,7 +102,7 @@ REFUSED = {  # a command -> what its one line says
     "run hectic --show events --format json": ["--format(='json')", "--show events"],
     "bound cluster": ["scenario(='cluster')", "rental with trace=LOG"],
     "bound hectic prices.price_miss=2": ["requires --objective cost"],
-    "bound hectic --clairvoyant --frontier": ["not both"],
+    "bound hectic --clairvoyant --frontier": ["--clairvoyant must be omitted"],
     "advise hectic spot.share=.4": ["spot.share=.4 spot.per_h=.2"],
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],

@@ -20,11 +20,10 @@ from pathlib import Path
 
 import pytest
 from studies.directories import compared, files, refused
-from support import CGRSP, output, process
+from support import CGRSP, check_bad_input, outcome, output, process
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import csv_text
-from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies import store
 from cgrsp_simpy.studies.store import Store
 
@@ -364,11 +363,8 @@ def test_a_place_that_cannot_be_written_is_one_line(
 ):
     monkeypatch.chdir(tmp_path)
     Path("file").write_text("mine")
-    assert main(["compare", "quiet", "--seeds", "2", "--out", where]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
-    assert f"cgrsp compare: {where}" in err
+    line = ["compare", "quiet", "--seeds", "2", "--out", where]
+    check_bad_input(outcome(capsys, *line), [f"cgrsp compare: {where}"])
     assert files(tmp_path) == {"file": b"mine"}
 
 

@@ -330,9 +330,7 @@ def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
     ],
 )
 def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
-    assert main(["redraw", str(tmp_path / file)]) == 2
-    told = capsys.readouterr().err
-    assert words in told and told.count("\n") == 1
+    check_bad_input(outcome(capsys, "redraw", tmp_path / file), [words])
     assert not list(tmp_path.iterdir())
 
 

@@ -99,7 +99,9 @@ def bars(
         r"$\infty$" if no_end else three_digits(value)
         for no_end, value in zip(endless, values)
     ]
-    shown = _values_beside(ax, texts, ends, ours)
+    # an interval below 0 ends in an arrowhead if the axis begins at 0
+    heads_pt = np.where(half_widths > values, rcParams["lines.markersize"], 0.0)
+    shown = _values_beside(ax, texts, ends, ours, heads_pt)
     for text, bar, no_end in zip(shown, drawn, endless):
         text.set_color(ink(to_hex(bar.get_facecolor())))
         if no_end:
@@ -111,7 +113,7 @@ def bars(
             [_printed(value) for value in theirs[known]],
             theirs[known],
             below[known],
-            0.8 * rcParams["lines.markersize"],
+            aside=0.8 * rcParams["lines.markersize"],
             **PUBLISHED,
         )
     _only_if_as_high(ax, shown, lane / len(names))
@@ -137,12 +139,14 @@ def _values_beside(
     texts: Sequence[str],
     ends: np.ndarray,
     places: np.ndarray,
+    heads_pt: Values | float = 0.0,
     aside: float = 0.0,
     **style: Any,
 ) -> list[Annotation]:
     """Write values to the right of the ends of marks (data coordinates), and make room.
 
-    aside: additional points between marks and values.
+    heads_pt: length of arrowheads at 0, points. aside: additional points between marks
+    and values.
     """
     place: dict[str, Any] = {
         "textcoords": "offset points",
@@ -155,9 +159,11 @@ def _values_beside(
     low = min(0.0, ax.dataLim.x0)
     right = low + (float(ends.max()) - low) / max(1 - taken / room, 0.2)
     ax.update_datalim([(right, places[0])], updatey=False)
+    ends_pt = room * ends / (right - low or 1.0)
+    offsets = aside + 2.5 + np.maximum(heads_pt - ends_pt, 0.0)
     return [
-        ax.annotate(text, (end, row), (aside + 2.5, 0), **place, **style)
-        for text, end, row in zip(texts, ends, places)
+        ax.annotate(text, (end, row), (offset, 0), **place, **style)
+        for text, end, row, offset in zip(texts, ends, places, offsets)
     ]
 
 
@@ -171,6 +177,14 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
             text.set_visible(text.get_window_extent(renderer).height <= height)
 
     AtDrawing(ax, arrange)
+
+
+def point(
+    ax: Axes, x: float, y: float, x_half: float, marker: str = "o", **style: Any
+) -> None:
+    """Draw a mark with a horizontal interval of its colour; style: as in `plot`."""
+    intervals(ax, [x], [y], x_half=[x_half], colour=style["color"])
+    ax.plot([x], [y], marker=marker, linestyle="none", **style)
 
 
 def published(policies: Sequence[str] = ()) -> Line2D:

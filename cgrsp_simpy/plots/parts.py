@@ -168,6 +168,17 @@ def hollow(look: Look | None = None) -> dict[str, Any]:
     }
 
 
+def key(**style: Any) -> Line2D:
+    """Return a legend handle for a line or mark with a style of `plot`."""
+    return Line2D([], [], **style)
+
+
+def titled(ax: Axes, title: str, size: str = "medium", **settings: Any) -> None:
+    """Put a title at the left of the Axes; settings: others, as in `Axes.set`."""
+    ax.set_title(title, loc="left", fontsize=size)
+    ax.set(**settings)
+
+
 def intervals(
     ax: Axes,
     x: Values,

@@ -230,6 +230,19 @@ def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
         assert image[row, middle_x - 20 : middle_x + 21].sum() > 6
 
 
+def test_a_value_near_0_is_written_beside_the_arrowhead_at_0():
+    with plots.styled("print"):
+        ax = canvas_of(4, 1.5).add_subplot()
+        cg.plots.marks.bars(ax, ["fifo", "search"], [1.0, 0.001], [0.1, 0.01])
+        ax.set_xlim(left=0)
+        (text,) = (text for text in ax.texts if text.get_text() == "0.00")
+        text.set_alpha(0)
+        image = coloured(pixels(ax.figure), "0.2", within=60)
+    left, y = ax.transData.transform((0, 1)).round().astype(int)
+    head = np.flatnonzero(image[y - 5 : y + 6, left + 2 : left + 60].any(axis=0))
+    assert text.get_window_extent().x0 - (left + 2 + head.max()) > 2 * 200 / 72
+
+
 def test_the_line_of_an_interval_on_a_bar_is_whole():
     value, half = 10.0, 3.0
     with plots.styled("print"):

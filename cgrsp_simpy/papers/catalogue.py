@@ -387,13 +387,10 @@ def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Made:
     out = {"out": folder / "runs"} if "out" in paper.table_parameters else {}
     output = paper.tables(seeds, executor, **out)
     contents = {
-        "csv": csv_text(output.rows),
-        "json": json_text(output.content) + "\n",
-        "md": "\n\n".join(map(Table.markdown, output.tables)) + "\n",
-        "tex": "\n\n".join(map(Table.latex, output.tables)) + "\n",
+        "tables.csv": csv_text(output.rows),
+        "tables.json": json_text(output.content) + "\n",
+        "tables.md": "\n\n".join(map(Table.markdown, output.tables)) + "\n",
+        "tables.tex": "\n\n".join(map(Table.latex, output.tables)) + "\n",
     }
-    files = {
-        folder / f"tables.{ending}": text.encode() for ending, text in contents.items()
-    }
-    write_files(files)
-    return [*files], output.rows
+    write_files({folder / name: text.encode() for name, text in contents.items()})
+    return [*contents], output.rows

@@ -139,8 +139,8 @@ def verdict_of(printed: float, ours: Mean, rounding: float = 0.0) -> str:
     """Return the verdict on a printed mean, given ours with its 95 % interval."""
     if not ours.low - rounding <= printed <= ours.high + rounding:
         return DIFFERENT if ours.n > 1 else UNDECIDED
-    wide = not ours.half_width <= WIDEST * abs(printed) + rounding
-    return UNDECIDED if wide else REPRODUCED
+    narrow = ours.half_width <= WIDEST * abs(printed) + rounding
+    return REPRODUCED if narrow else UNDECIDED
 
 
 def entries(

@@ -6,9 +6,10 @@ from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import paired_difference
@@ -50,7 +51,9 @@ from cgrsp_simpy.plots.parts import (
     dots,
     few_ticks,
     hollow,
+    key,
     name_rows,
+    titled,
 )
 from cgrsp_simpy.plots.style import LOOKS, kind_colours
 from cgrsp_simpy.studies.executors import as_they_come
@@ -144,10 +147,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         hours, halves = (
             np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s"))
         )
-        ax.plot(at, hours, linestyle=LOOKS[name].line, **dots(LOOKS[name]))
-        marks.intervals(
-            ax, at, hours, y_half=halves, colour=LOOKS[name].colour, caps=False
-        )
+        look = LOOKS[name]
+        ax.plot(at, hours, linestyle=look.line, **dots(look))
+        marks.intervals(ax, at, hours, y_half=halves, colour=look.colour, caps=False)
         ends[name] = (float(at[-1]), float(hours[-1]))
     ax.set(xlabel="offered load", ylabel="mean wait (h)", yscale="log", ylim=(0.03, 30))
     ax.yaxis.set_major_formatter("{x:g}")
@@ -205,39 +207,37 @@ def _more(metric: str) -> str:
 
 @metrics.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
+    names = [row["scheduler"] for row in rows]
     axes = canvas.subplots(1, len(METRICS), sharey=True)
     for ax, (metric, (label, unit)) in zip(axes, METRICS.items()):
         values, halves = (
             unit * np.array(numbers(rows, column))
             for column in (_more(metric), half(_more(metric)))
         )
-        inside = np.array([row["scheduler"] != OUTSIDE for row in rows])
-        inside &= np.isfinite(values)
+        inside = np.isfinite(values) & (np.array(names) != OUTSIDE)
         ends = np.abs(values[inside]) + np.nan_to_num(halves[inside])
         inside |= np.abs(values) <= ends.max(initial=0.0)
-        for at, row in enumerate(rows):
-            look = LOOKS[row["scheduler"]]
+        for at, (name, value, spread) in enumerate(zip(names, values, halves)):
             if inside[at]:
-                x, x_half = values[at : at + 1], halves[at : at + 1]
-                marks.intervals(ax, x, [at], x_half=x_half, colour=look.colour)
-                ax.plot(x, [at], "o", color=look.colour, label=row["scheduler"])
+                marks.point(ax, value, at, spread, color=LOOKS[name].colour, label=name)
             else:
-                ax.text(
-                    *(
-                        0.99,
-                        at,
-                        f"{spread(values[at], halves[at])} \N{RIGHTWARDS ARROW}",
-                    ),
-                    transform=ax.get_yaxis_transform(),
-                    ha="right",
-                    va="center",
-                    color=look.colour,
-                    fontsize="small",
-                )
+                text = f"{plus_minus(value, spread)} \N{RIGHTWARDS ARROW}"
+                _at_edge(ax, at, text, name).set_fontsize("small")
         ax.axvline(0, **FAINT)
         ax.set_xlabel(label)
         few_ticks(ax.xaxis)
-        name_rows(ax, [row["scheduler"] for row in rows])
+        name_rows(ax, names)
+
+
+def _at_edge(ax: Axes, y: float, text: str, name: str) -> Text:
+    """Write a text at the right edge, for a value outside the axes."""
+    return ax.text(
+        *(0.99, y, text),
+        transform=ax.get_yaxis_transform(),
+        ha="right",
+        va="center",
+        color=LOOKS[name].colour,
+    )
 
 
 @metrics.says
@@ -272,7 +272,7 @@ def _(rows: list[Row]) -> str:
             *chain.from_iterable(
                 (
                     f"{row[metric]:,.{decimals(row[metric])}f}",
-                    spread(row[_more(metric)], row[half(_more(metric))]),
+                    plus_minus(row[_more(metric)], row[half(_more(metric))]),
                 )
                 for metric in METRICS
             ),
@@ -324,7 +324,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             ax.barh(at, right - left, 0.6, left, color=colour, alpha=0.55)
             ax.plot([middle], [at], zorder=3, **MEDIAN)
         ax.axvline(STARVED_S / 60, color=HOLDS["no"][0], ls="--", lw=1.2, zorder=0)
-        ax.set_title(name, loc="left", fontsize="medium")
+        titled(ax, name)
         ax.set_xscale("symlog", linthresh=1, linscale=0.5)
         texts = ["0", "1", "10", "100", "$10^3$", "$10^4$"]
         for tick in ax.set_xticks([0, 1, 10, 100, 1e3, 1e4], texts):
@@ -338,11 +338,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     first = LOOKS[WAITS[0]].colour
     return [
         Patch(color=first, alpha=0.55, label="middle half"),
-        Line2D([], [], color=first, label="5 to 95 %"),
-        Line2D([], [], label="median", **MEDIAN),
-        Line2D(
-            [], [], color=HOLDS["no"][0], linestyle="--", label="starved from here on"
-        ),
+        key(color=first, label="5 to 95 %"),
+        key(label="median", **MEDIAN),
+        key(color=HOLDS["no"][0], linestyle="--", label="starved from here on"),
     ]
 
 
@@ -394,17 +392,14 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 3, sharey=True).flat
     for ax, (figure, (label, unit, logarithmic)) in zip(axes, UNITS.items()):
         for row in near:
-            x, colour = row[figure] * unit, LOOKS[row["scheduler"]].colour
+            x, name = row[figure] * unit, row["scheduler"]
             shape, aside = SHAPES[row["setting"]]
-            at = [*PUBLISHED].index(row["scheduler"]) + aside
+            at = [*PUBLISHED].index(name) + aside
             if np.isfinite(x):
-                x_half = [row[half(figure)] * unit]
-                marks.intervals(ax, [x], [at], x_half=x_half, colour=colour)
-                ax.plot([x], [at], shape, color=colour, label=row["scheduler"])
+                x_half, colour = row[half(figure)] * unit, LOOKS[name].colour
+                marks.point(ax, x, at, x_half, shape, color=colour, label=name)
             else:
-                place = ax.get_yaxis_transform()
-                style = {"ha": "right", "va": "center", "color": colour}
-                as_mathtext(ax.text(0.99, at, r"$\infty$", transform=place, **style))
+                as_mathtext(_at_edge(ax, at, r"$\infty$", name))
         for place, printed in enumerate(PUBLISHED.values()):
             if figure in printed:
                 ax.plot([printed[figure]], [place - 0.28], clip_on=False, **hollow())
@@ -423,7 +418,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [
         marks.published(),
         *(
-            Line2D([], [], ls="none", color="black", marker=shape, label=MEASURED[name])
+            key(ls="none", color="black", marker=shape, label=MEASURED[name])
             for name, (shape, _) in SHAPES.items()
         ),
     ]
@@ -436,7 +431,7 @@ def _(rows: list[Row]) -> str:
             *(row["scheduler"], row["setting"], f"{row['load']:g}"),
             *chain.from_iterable(
                 (
-                    spread(row[name] * unit, row[half(name)] * unit),
+                    plus_minus(row[name] * unit, row[half(name)] * unit),
                     "" if printed is None else f"{printed:g}",
                 )
                 for name, (_, unit, _) in UNITS.items()
@@ -487,12 +482,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 ax.plot(
                     loads.index(row["load"]), place, mark, color=colour, markersize=8
                 )
-        ax.set_title(title.partition(",")[0], loc="left", fontsize="medium")
+        titled(ax, title.partition(",")[0])
         ax.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
         ax.set(xlabel="offered load", xlim=(-0.5, len(loads) - 0.5))
         name_rows(ax, names, together=len(KINDS))
     return [
-        Line2D([], [], linestyle="none", color=colour, marker=mark, label=text)
+        key(linestyle="none", color=colour, marker=mark, label=text)
         for colour, mark, text in HOLDS.values()
     ]
 
@@ -518,7 +513,7 @@ def every(runs: Runs) -> str:
     return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
 
 
-def spread(value: float, half_width: float) -> str:
+def plus_minus(value: float, half_width: float) -> str:
     """Format a mean and its half width to about three digits; ∞ if infinite."""
     if not np.isfinite(value):
         return "∞"
@@ -656,7 +651,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 Rectangle(corner, length_h, row["gpus"], fc=colour, ec="white", lw=0.3)
             )
         ax.hlines(edges[1:-1], *span_h, color="black", linewidth=0.5)
-        ax.set_title(name, loc="left", fontsize="medium")
+        titled(ax, name)
         ax.xaxis.set_major_locator(MultipleLocator(6))
         ax.tick_params(axis="y", length=0)
     axes[0].set(xlim=span_h, ylim=(edges[-1], 0))
@@ -725,12 +720,8 @@ def aging(runs: Runs) -> list[Row]:  # noqa: ARG001, one signature for all figur
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     left, right = canvas.subplots(1, 2, sharex=True)
     for form, (_, line) in FORMS.items():
-        for job, colour in AGED.items():
-            own = [
-                row
-                for row in rows
-                if (row["form"], row["gpus"], row["time_s"]) == (form, *job)
-            ]
+        for (gpus, time_s), colour in AGED.items():
+            own = where(rows, form=form, gpus=gpus, time_s=time_s)
             minutes = [wait_s / 60 for wait_s in numbers(own, "wait_s")]
             right.plot(minutes, numbers(own, "score"), color=colour, linestyle=line)
         left.plot(minutes, numbers(own, "aging"), color="black", linestyle=line)
@@ -742,11 +733,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for at_s in (HPS[0], HPS[2]):
             ax.axvline(at_s / 60, **FAINT)
     forms = [
-        Line2D([], [], color="black", linestyle=line, label=label)
+        key(color="black", linestyle=line, label=label)
         for label, line in FORMS.values()
     ]
     return forms + [
-        Line2D([], [], color=colour, label=label)
+        key(color=colour, label=label)
         for (gpus, time_s), colour in AGED.items()
         for label in [f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min"]
     ]
@@ -754,7 +745,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @aging.says
 def _(rows: list[Row]) -> str:
-    own = [row for row in rows if row["form"] == "program" and row["gpus"] == 1]
+    own = where(rows, form="program", gpus=1)
     low = min(own, key=lambda row: float(row["aging"]))
     back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
     return (

@@ -85,8 +85,7 @@ def correlate(
     InputError if all pairs have the same distance. worl-rtgs.txt Section 4.2.
     """
     generator = stream(seed, "plan pairs")
-    spd_s = np.empty(pairs)
-    ftg_s = np.empty(pairs)
+    spd_s, ftg_s = np.empty((2, pairs))
     for first in range(0, pairs, TOGETHER):
         now = slice(first, min(first + TOGETHER, pairs))
         units = _plans(problem, 2 * (now.stop - now.start), concentration, generator)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.ranks import rank_test
@@ -27,10 +27,26 @@ from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
 from cgrsp_simpy.dag.search import Budget
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.papers.dag.distance import correlate
-from cgrsp_simpy.papers.dag.printed import ABLATION
+from cgrsp_simpy.papers.dag.printed import ABLATION, COEFFICIENTS
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
-from cgrsp_simpy.plots.parts import FAINT, Several, beside_point, dots, three_digits
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.parts import (
+    FAINT,
+    Several,
+    beside_point,
+    dots,
+    key,
+    three_digits,
+    titled,
+)
 from cgrsp_simpy.plots.style import Look, looks, mixed
 from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.executors import as_they_come
@@ -66,8 +82,8 @@ CONCENTRATIONS = {"even": None, "uneven": 1.0}
 # nodes, and mark
 SIZES = {"small": (300, "o"), "medium": (2000, "s"), "large": (5000, "^")}
 DEGREE_COLOURS = {1: "#E69F00", 3: "#0B4F9C"}
-# Least, greatest and mean coefficient: worl-rtgs.txt Section 4.2.
-PRINTED = {"pearson": (0.16, 0.57, 0.4603), "spearman": (0.42, 0.59, 0.508)}
+# least, greatest and mean coefficient
+PRINTED = {"pearson": COEFFICIENTS[2][2:5], "spearman": COEFFICIENTS[1][2:5]}
 
 
 class Runs:
@@ -98,10 +114,9 @@ FIGURES = Figures("dag_", Runs)
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
     """Group the values of a column by other columns, in the order of the rows."""
-    found = grouped(rows, lambda row: tuple(row[name] for name in names))
+    groups = grouped(rows, lambda row: tuple(row[name] for name in names))
     return {
-        key: np.array([row[column] for row in members])
-        for key, members in found.items()
+        group: np.array(numbers(members, column)) for group, members in groups.items()
     }
 
 
@@ -181,9 +196,9 @@ def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     top = 120 * max(row["over_bound"] for row in rows)
-    numbers = list(dict.fromkeys(row["tasks"] for row in rows))
+    sizes = list(dict.fromkeys(row["tasks"] for row in rows))
     for ax, number in zip(
-        canvas.subplots(len(numbers), 1, sharex=True, sharey=True), numbers
+        canvas.subplots(len(sizes), 1, sharex=True, sharey=True), sizes
     ):
         found = by(where(rows, tasks=number), "over_bound", "scheduler", "evaluations")
         names, plans = (list(dict.fromkeys(each)) for each in zip(*found))
@@ -202,7 +217,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         ax.set(ylabel="best makespan above\nthe bound (%)", ylim=(0, top))
         ax.set_xticks(plans, [f"{each:,}" for each in plans])
         ax.minorticks_off()
-        ax.set_title(f"{number:,} tasks", loc="left", fontsize="medium")
+        titled(ax, f"{number:,} tasks")
     ax.set_xlabel("plans evaluated")
 
 
@@ -336,16 +351,16 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             [place, place],
             **{**FAINT, "color": look.colour},
         )
-        for each, style in zip(found, (dots(_pale(look)), dots(look))):
+        for each, shade in zip(found, (_pale(look), look)):
             x, x_half = [each.mean], [each.half_width]
             marks.intervals(ax, x, [place], x_half=x_half, colour=look.colour)
-            ax.plot(x, [place], **{"linestyle": "none", **style})
+            ax.plot(x, [place], linestyle="none", **dots(shade))
             beside_point(ax, f"{each.mean:.2f}", (*x, place), (0, 6), ha="center")
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(drawn)), [ORDER_NAMES.get(name, name) for name in drawn])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(drawn) - 0.4, -0.8))
     pale, dark = (
-        [Line2D([], [], linestyle="none", **dots(of(look))) for look in drawn.values()]
+        [key(linestyle="none", **dots(of(look))) for look in drawn.values()]
         for of in (_pale, Look._make)
     )
     return [
@@ -470,10 +485,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
         end_s = three_digits(max(row["end_s"] for row in selected))
-        ax.set_title(f"{name}, {end_s} s", loc="left", fontsize="medium")
+        titled(ax, f"{name}, {end_s} s")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     nodes = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
-    return [*nodes, Line2D([], [], color="0.35", linewidth=0.8, label="transfer")]
+    return [*nodes, key(color="0.35", linewidth=0.8, label="transfer")]
 
 
 @gantt.says
@@ -497,8 +512,8 @@ def _(rows: list[Row]) -> str:
 def _held(nodes: list[Row]) -> int:
     """Return the maximum number of micro-batches in flight at the same time."""
     passes = [row for row in nodes if row["name"].endswith("ward")]
-    spans: list[tuple[float, float]] = [
-        (min(row["start_s"] for row in batch), max(row["end_s"] for row in batch))
+    spans = [
+        (min(numbers(batch, "start_s")), max(numbers(batch, "end_s")))
         for batch in grouped(passes, lambda row: row["name"].split()[1]).values()
     ]
     return max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
@@ -530,13 +545,9 @@ def scatter(runs: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> None:
     for ax, kind in zip(canvas.subplots(1, 2), CONCENTRATIONS):
         selected = where(rows, plans=kind)
-        spd_s, ftg_s = (
-            [row[column] for row in selected] for column in ("spd_s", "ftg_s")
-        )
+        spd_s, ftg_s = (numbers(selected, column) for column in ("spd_s", "ftg_s"))
         ax.plot(spd_s, ftg_s, ".", color="#0B4F9C", alpha=0.4, markersize=3)
-        ax.set_title(
-            f"{kind} plans: {_both(selected[0])}", loc="left", fontsize="small"
-        )
+        titled(ax, f"{kind} plans: {_both(selected[0])}", "small")
         ax.set(xlabel="SPD (s)", ylabel="FTG (s)", xlim=(0, None), ylim=(0, None))
 
 
@@ -588,8 +599,7 @@ def _coefficients(row: Row) -> Row:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     gpus = sorted({row["gpus"] for row in rows})
     axes = canvas.subplots(2, 2, sharex=True, sharey=True)
-    panels = [(kind, name) for kind in CONCENTRATIONS for name in PRINTED]
-    for ax, (kind, name) in zip(axes.flat, panels):
+    for ax, (kind, name) in zip(axes.flat, product(CONCENTRATIONS, PRINTED)):
         for row in where(rows, plans=kind):
             aside = 0.2 * (list(SIZES).index(row["size"]) - 1)
             aside += 0.05 if row["state"] == "busy" else -0.05
@@ -603,13 +613,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.axhline(0, **FAINT)
         ax.axhspan(low, high, color="0.92", zorder=0)
         ax.axhline(middle, color="0.6", linewidth=0.8, zorder=0)
-        ax.set_title(f"{name.title()}, {kind} plans", loc="left", fontsize="small")
+        titled(ax, f"{name.title()}, {kind} plans", "small")
     for ax in axes[-1]:
         ax.set(xlabel="GPUs", xticks=range(len(gpus)), xticklabels=map(str, gpus))
     handles = [
-        Line2D(
-            [], [], color=colour, marker=mark, linestyle="", markersize=4, label=label
-        )
+        key(color=colour, marker=mark, linestyle="", markersize=4, label=label)
         for size, (_, mark) in SIZES.items()
         for degree, colour in DEGREE_COLOURS.items()
         for label in [f"{size}, degree {degree}"]
@@ -631,9 +639,10 @@ def _(rows: list[Row]) -> str:
         sentences.append(
             f"{kind} plans: {', '.join(ranges)}, the larger in {larger:.0f} %"
         )
+    low, high, middle = PRINTED["pearson"]
     return (
-        f"{'; '.join(sentences)}. Published: Pearson 0.16 to 0.57, mean 0.46;"
-        " Spearman's mean 0.51, the larger in 92 %."
+        f"{'; '.join(sentences)}. Published: Pearson {low} to {high}, mean"
+        f" {middle:.2f}; Spearman's mean 0.51, the larger in 92 %."
     )
 
 

@@ -146,15 +146,9 @@ def by_number(
 
 def _plans(problem: Problem, positions: Any) -> Ints:
     """Round positions to the nearest GPU that has enough memory."""
-    away = (
-        np.where(
-            problem.fits,
-            np.abs(row[:, None] - np.arange(problem.platform.gpus)),
-            np.inf,
-        )
-        for row in positions
-    )
-    return np.array([distance.argmin(axis=1) for distance in away])
+    gpus = np.arange(problem.platform.gpus)
+    away = np.abs(np.asarray(positions)[:, :, None] - gpus)
+    return np.asarray(np.where(problem.fits, away, np.inf).argmin(axis=2))
 
 
 def factors(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
+from itertools import product
 from math import nan
 
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, checked
-from cgrsp_simpy.base.table import half, with_halves
+from cgrsp_simpy.base.table import grouped, half, with_halves
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
@@ -27,8 +27,16 @@ from cgrsp_simpy.hgsp.scenario import Scenario, solve
 from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Figures, Gallery, Handles, Row, markdown, where
-from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars
+from cgrsp_simpy.plots.figure import (
+    Figures,
+    Gallery,
+    Handles,
+    Row,
+    markdown,
+    numbers,
+    where,
+)
+from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars, titled
 from cgrsp_simpy.plots.style import LOOKS, MISSED
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.subject import subject_of
@@ -65,11 +73,7 @@ class Runs:
     def measured(self) -> dict[tuple[str, str], list[Row]]:
         """Metrics per (level, scheduler) and instance, in order of seeds."""
         seeds = range(self.instances)
-        tasks = {
-            (level, seed): (level, seed, self.moves)
-            for level in LEVELS
-            for seed in seeds
-        }
+        tasks = {pair: (*pair, self.moves) for pair in product(LEVELS, seeds)}
         found = dict(as_they_come(_measure, tasks, self.executor))
         return {
             (level, name): [found[level, seed][name] for seed in seeds]
@@ -78,7 +82,6 @@ class Runs:
         }
 
 
-COLOURS = {name: LOOKS[name].colour for name in COMPARED}
 # from slow to fast, light to dark
 MODELS = {"A30": "#9ecae1", "L40": "#4292c6", "A100": "#084594"}
 LOADS = dict(zip(LEVELS, ("medium", "medium", "high", "extreme")))
@@ -99,9 +102,7 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     """Utilisation per GPU model from the first arrival to the last end."""
     gpus, busy_s = schedule.instance.gpus, schedule.finish_s - schedule.start_s
     span_s = schedule.finish_s.max() - schedule.instance.arrival_s.min()
-    models = {
-        gpu.name: [j for j, other in enumerate(gpus) if other == gpu] for gpu in gpus
-    }
+    models = grouped(range(len(gpus)), lambda j: gpus[j].name)
     return {
         model: (
             100
@@ -145,11 +146,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 linewidth=0.5,
             )
         ax.set_yticks(range(len(MODELS)), list(MODELS))
-        ax.set_ylim(-0.5, len(MODELS) - 0.5)
-        ax.set_title(_headed(name, selected), loc="left", fontsize="small")
-    axes[-1].set_xlabel("time (min)")
-    last_s = max(row["finish_s"] for row in rows)
-    axes[-1].set_xlim(min(row["start_s"] for row in rows) // 60, last_s / 60)
+        titled(ax, _headed(name, selected), "small", ylim=(-0.5, len(MODELS) - 0.5))
+    first_s, last_s = min(numbers(rows, "start_s")), max(numbers(rows, "finish_s"))
+    axes[-1].set(xlabel="time (min)", xlim=(first_s // 60, last_s / 60))
     return [
         Patch(color=ON_TIME, label="ends in time"),
         Patch(color=LATE, label="ends late"),
@@ -255,12 +254,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         _level_bars(ax, where(rows, level=level), "of_fifo")
     _heads(axes)
     canvas.supxlabel("weighted tardiness (FIFO = 1)", fontsize="medium")
-    return [_as_published()]
+    return [marks.published()]
 
 
 @comparison.says
 def _(rows: list[Row]) -> str:
-    found = {(row["level"], row["scheduler"]): row for row in rows}
     least = [
         f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
         for level in LEVELS
@@ -269,7 +267,7 @@ def _(rows: list[Row]) -> str:
         ]
     ]
     printed, ours = (
-        ", ".join(f"{found[level, 'sagreedy'][key]:.2g}" for level in LEVELS)
+        ", ".join(f"{row[key]:.2g}" for row in where(rows, scheduler="sagreedy"))
         for key in ("published_of_fifo", "of_fifo")
     )
     return (
@@ -290,13 +288,9 @@ def _known(metric: str, values: Sequence[float]) -> Row:
     return {} if np.isnan(values).any() else with_halves({metric: mean(values)})
 
 
-def _as_published() -> Line2D:
-    return Line2D([], [], label="as printed", **marks.hollow())
-
-
 def _heads(axes: Sequence[Axes]) -> None:
     for ax, (level, load) in zip(axes, LOADS.items()):
-        ax.set_title(f"{level}\n{load} load", loc="left", fontsize="small")
+        titled(ax, f"{level}\n{load} load", "small")
 
 
 def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
@@ -305,7 +299,8 @@ def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
         [row.get(column, nan) for row in rows]
         for column in (metric, half(metric), f"published_{metric}")
     )
-    marks.bars(ax, names, values, halves, published, [COLOURS[name] for name in names])
+    colours = [LOOKS[name].colour for name in names]
+    marks.bars(ax, names, values, halves, published, colours)
     ax.set_xlim(left=0)
     if metric.endswith("_pct"):  # the room for the values in figures has no percentages
         ax.set_xticks(
@@ -359,13 +354,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")
     ):
         ax.set_xlabel(label, x=1.1)  # of all four
-    return [_as_published()]
+    return [marks.published()]
 
 
 @table_one.says
 def _(rows: list[Row]) -> str:
     found = {(row["level"], row["scheduler"]): row for row in rows}
-    search = [found[level, "search"] for level in LEVELS]
+    search = where(rows, scheduler="search")
     gaps = " and ".join(
         f"{row['gap_pct']:.1f} % at {row['level']}"
         for row in search
@@ -419,18 +414,15 @@ def _(rows: list[Row]) -> str:
 
 
 def _points(ax: Axes, rows: Sequence[Row]) -> None:
-    for place, row in enumerate(rows):
-        value, colour = row["weighted_tardiness"], COLOURS[row["scheduler"]]
-        ax.plot([value], [place], "o", color=colour)
-        spread = [row[half("weighted_tardiness")]]
-        marks.intervals(ax, [value], [place], x_half=spread, colour=colour)
+    values = numbers(rows, "weighted_tardiness")
+    for place, (value, row) in enumerate(zip(values, rows)):
+        spread, look = row[half("weighted_tardiness")], LOOKS[row["scheduler"]]
+        marks.point(ax, value, place, spread, color=look.colour)
     published = [row.get("published_weighted_tardiness", nan) for row in rows]
     ax.plot(published, range(len(rows)), **marks.hollow())
-    ax.set_xscale("log")
-    drawn = [*published, *(row["weighted_tardiness"] for row in rows)]
-    decades = np.log10([value for value in drawn if value > 0])
+    decades = np.log10([value for value in [*published, *values] if value > 0])
     most = np.ceil(decades.max())
-    ax.set_xlim(10 ** min(np.floor(decades.min()), most - 2), 10**most)
+    ax.set(xscale="log", xlim=(10 ** min(np.floor(decades.min()), most - 2), 10**most))
     ax.xaxis.set_major_locator(LogLocator(numticks=4))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_axisbelow(True)
@@ -471,13 +463,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for place, (model, colour) in enumerate(MODELS.items()):
             selected = where(rows, level=level, gpu=model)
             at = np.arange(len(selected)) + 0.27 * (place - 1)
-            values = [row["busy_pct"] for row in selected]
-            halves = [row[half("busy_pct")] for row in selected]
+            values, halves = (
+                numbers(selected, name) for name in ("busy_pct", half("busy_pct"))
+            )
             bars = list(ax.bar(at, values, 0.25, color=colour))
             marks.intervals(ax, at, values, y_half=halves)
             on_dark_bars(ax, bars, halves, upright=True)
-        ax.set_title(f"{level}, {LOADS[level]} load", loc="left", fontsize="small")
-        ax.set_ylim(0, 100)
+        titled(ax, f"{level}, {LOADS[level]} load", "small", ylim=(0, 100))
     axes[-1].set_xticks(range(len(COMPARED)), COMPARED)
     canvas.supylabel("busy (% of the makespan)", fontsize="medium")
     return [Patch(color=colour, label=model) for model, colour in MODELS.items()]
@@ -548,7 +540,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     kinds = list(dict.fromkeys((row["search"], row["on"]) for row in rows))
     axes = canvas.subplots(1, len(kinds), sharey=True)
     for ax, (name, on) in zip(axes, kinds):
-        ax.set_title(f"{name}\n{on}", loc="left", fontsize="small")
+        titled(ax, f"{name}\n{on}", "small")
         _course(ax, where(rows, search=name, on=on))
     axes[0].set_ylabel("weighted tardiness\n(FIFO = 1)")
     return list(axes[0].lines)
@@ -569,11 +561,9 @@ def _(rows: list[Row]) -> str:
 def _course(ax: Axes, rows: Sequence[Row]) -> None:
     thousands = rows[-1]["move"] >= 10_000
     moves = [row["move"] / (1000 if thousands else 1) for row in rows]
-    best = [row["best_of_fifo"] for row in rows]
+    current, best = (numbers(rows, name) for name in ("of_fifo", "best_of_fifo"))
     thin = 0.7 * rcParams["lines.linewidth"]
-    ax.plot(
-        moves, [row["of_fifo"] for row in rows], color="0.65", lw=thin, label="current"
-    )
+    ax.plot(moves, current, color="0.65", lw=thin, label="current")
     ax.plot(moves, best, color="black", label="best so far")
     ax.axhline(
         rows[0]["bound_of_fifo"], color="0.3", lw=thin, ls=":", label="lower bound"

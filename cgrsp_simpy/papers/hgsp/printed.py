@@ -19,8 +19,6 @@ from cgrsp_simpy.papers.ledger import (
     untestable,
 )
 from cgrsp_simpy.papers.llm import table as llm
-from cgrsp_simpy.papers.llm.table import PRINTED as TABLE_TWO
-from cgrsp_simpy.papers.llm.table import table_two
 
 SEEDS = 40
 # Table I, columns "Best": change from FIFO to SAGreedy, as printed
@@ -68,7 +66,7 @@ def of_table_two(*_: object) -> list[Entry]:
             f"{row['found']:g}",
             reason,
         )
-        for row in table_two()
+        for row in llm.table_two()
         for kind, reason in [COUNTED[row["double_count"]]]
     ]
 
@@ -113,7 +111,7 @@ def computed(*_: object) -> list[Entry]:
                 "Table II",
                 f"Improvement, {figure}",
                 text,
-                100 * (TABLE_TWO["wsrpt"][figure] / TABLE_TWO["fifo"][figure] - 1),
+                100 * (llm.PRINTED["wsrpt"][figure] / llm.PRINTED["fifo"][figure] - 1),
                 of_table,
             )
             for figure, text in IMPROVEMENT.items()

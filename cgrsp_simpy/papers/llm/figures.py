@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from math import nan
 
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
@@ -24,6 +23,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
+from cgrsp_simpy.plots.parts import key
 from cgrsp_simpy.plots.style import LOOKS
 from cgrsp_simpy.studies.compare import sweep
 
@@ -117,7 +117,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ):
             ax.plot(x, numbers(selected, name), line, **style)
         label = f"{model}, {degree} GPU{'s' * (degree > 1)} per replica"
-        handles.append(Line2D([], [], label=label, **style))
+        handles.append(key(label=label, **style))
     response.set(yscale="log", ylabel="from arrival to completion (s)")
     goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")
     for ax in (response, goodput):
@@ -127,8 +127,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     canvas.supxlabel(f"requests: {rows[0]['source']}", fontsize="small")
     return [
         *handles,
-        Line2D([], [], color=MODELS["70B"], label="mean"),
-        Line2D([], [], color=MODELS["70B"], linestyle=":", label="99th percentile"),
+        key(color=MODELS["70B"], label="mean"),
+        key(color=MODELS["70B"], linestyle=":", label="99th percentile"),
     ]
 
 
@@ -175,7 +175,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         found, printed = numbers(selected, "found"), numbers(selected, "printed")
         marks.bars(ax, names, found, [nan] * len(selected), printed, colours)
         ax.set_xlabel(label)
-    return [Line2D([], [], label="as printed", **marks.hollow())]
+    return [marks.published()]
 
 
 @table2.says

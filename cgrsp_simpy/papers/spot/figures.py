@@ -21,6 +21,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
+from cgrsp_simpy.plots.parts import titled
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.replicate import simulate
@@ -118,16 +119,17 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
     lanes = ["market", *DRAWN]
-    names = [(row["phase"], row["policy"], row["place"]) for row in rows]
-    kinds = [next(name for name in own if name in KINDS) for own in names]
-    for row, kind in zip(rows, kinds):
-        ax.barh(
-            lanes.index(row["policy"]),
-            row["to_h"] - row["from_h"],
-            left=row["from_h"],
-            height=0.66,
-            color=KINDS[kind][1],
-        )
+    kinds = [
+        next(row[name] for name in ("phase", "policy", "place") if row[name] in KINDS)
+        for row in rows
+    ]
+    ax.barh(
+        [lanes.index(row["policy"]) for row in rows],
+        [row["to_h"] - row["from_h"] for row in rows],
+        left=numbers(rows, "from_h"),
+        height=0.66,
+        color=[KINDS[kind][1] for kind in kinds],
+    )
     cost_pct = {row["policy"]: row.get("cost_pct") for row in rows}
     labels = [f"{name}\n{cost_pct[name]:.0f} %" for name in DRAWN]
     ax.set_yticks(range(len(lanes)), ["market", *labels])
@@ -202,8 +204,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
             for line in [where(own, policy=name)]
         }
         marks.lines(ax, deadlines, series)
-        ax.set_title(f"overhead {60 * overhead:g} min", loc="left", fontsize="medium")
-        ax.set(xlabel="deadline (h), for 48 h of computing")
+        xlabel = "deadline (h), for 48 h of computing"
+        titled(ax, f"overhead {60 * overhead:g} min", xlabel=xlabel)
     axes[0].set_ylabel("cost (% of on demand only)")
 
 

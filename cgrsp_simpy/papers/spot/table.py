@@ -13,7 +13,7 @@ from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.table import aligned
+from cgrsp_simpy.base.table import aligned, grouped
 from cgrsp_simpy.market.zones import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
@@ -93,47 +93,41 @@ class DeadlineStudy:
         return {"saving_pct": saving.mean, "saving_pct_half": saving.half_width}
 
     def __str__(self) -> str:
-        parts, every = [], self.rows()
-        for deadline, overhead in self.terms:
-            rows = [
-                row
-                for row in every
-                if (row["deadline_h"], row["overhead_h"]) == (deadline, overhead)
+        by_terms = grouped(
+            self.rows(), lambda row: (row["deadline_h"], row["overhead_h"])
+        )
+        return "\n\n".join(self._text(terms, rows) for terms, rows in by_terms.items())
+
+    def _text(self, terms: Terms, rows: list[dict[str, Any]]) -> str:
+        by_market = grouped(rows, lambda row: str(row["market"]))
+        saved = [row for row in by_market["all"] if "saving_pct" in row]
+        sections = [(name, "cost_pct", by_market[name]) for name in self.studies]
+        if len(self.studies) > 1:
+            sections.append(("all", "cost_pct", by_market["all"]))
+        if saved:
+            sections.append(("saving, % of the optimum's", "saving_pct", saved))
+        table = [["market", *self.policies]] + [
+            [
+                name,
+                *(
+                    f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
+                    for row in members
+                ),
             ]
-            sections = [
-                (name, "cost_pct", [row for row in rows if row["market"] == name])
-                for name in [*self.studies, *(["all"] if len(self.studies) > 1 else [])]
-            ]
-            saved = [row for row in rows if "saving_pct" in row]
-            sections += [("saving, % of the optimum's", "saving_pct", saved)] * bool(
-                saved
-            )
-            table = [["market", *self.policies]] + [
-                [
-                    name,
-                    *(
-                        f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
-                        for row in members
-                    ),
-                ]
-                for name, figure, members in sections
-            ]
-            missed = summed(
-                summed(by_terms[deadline, overhead].values(policy, "missed"))
-                for by_terms in self.studies.values()
-                for policy in self.policies
-            )
-            head = (
-                f"deadline {deadline:g} h, overhead {overhead:g} h: cost, % of on"
-                " demand only,"
-            )
-            lines = [
-                f"{head} ± 95 % half width",
-                *aligned(table),
-                f"deadlines missed: {missed:g}",
-            ]
-            parts.append("\n".join(lines))
-        return "\n\n".join(parts)
+            for name, figure, members in sections
+        ]
+        missed = summed(
+            summed(studies[terms].values(policy, "missed"))
+            for studies in self.studies.values()
+            for policy in self.policies
+        )
+        lines = [
+            f"deadline {terms[0]:g} h, overhead {terms[1]:g} h: cost, % of on demand"
+            " only, ± 95 % half width",
+            *aligned(table),
+            f"deadlines missed: {missed:g}",
+        ]
+        return "\n".join(lines)
 
 
 def deadline_study(
@@ -160,13 +154,10 @@ def deadline_study(
     seeds, studies = list(seeds), {}
     for name, market in markets.items():
         longest, least = max(deadlines or DEADLINES_H), min(overheads or OVERHEADS_H)
-        swept = sweep(
-            Scenario(market, hours, longest, least),
-            {"deadline": list(deadlines), "overhead": list(overheads)},
-            policies,
-            seeds,
-            executor,
-        )
-        points = [(point["deadline"], point["overhead"]) for point in swept.points]
-        studies[name] = dict(zip(points, swept.studies))
+        base = Scenario(market, hours, longest, least)
+        grid = {"deadline": list(deadlines), "overhead": list(overheads)}
+        studies[name] = {
+            (point["deadline"], point["overhead"]): study
+            for point, study in sweep(base, grid, policies, seeds, executor)
+        }
     return DeadlineStudy(studies)

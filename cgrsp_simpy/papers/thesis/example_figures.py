@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
 
 from cgrsp_simpy.analysis.metrics import queue_length
@@ -32,7 +31,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import beside_point
+from cgrsp_simpy.plots.parts import beside_point, key, titled
 from cgrsp_simpy.plots.style import COMPLEXITY, MISSED, STATUS, ink_on, looks
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.policies import make_policy
@@ -130,16 +129,15 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         colour = COMPLEXITY[int(job["kind"][-1]) - 1]
         edge = MISSED if job["state"] == "tight" else "white"
         _box(ax, (0, place, width), text, colour, edge)
-    for place, slot in enumerate(slots):
-        offer, colour = _offer(slot)
-        text = f"{slot['id']}  {slot['kind']}  {offer}"
-        _box(ax, (right, place, width), text, colour, "white")
-    for place, job in enumerate(jobs):
         if job["slot"] >= 0:
             ends = ((right - 0.05, job["slot"]), (width + 0.05, place))
             ax.annotate(
                 "", *ends, arrowprops={"arrowstyle": "-|>", "lw": 1.8, "color": "black"}
             )
+    for place, slot in enumerate(slots):
+        offer, colour = _offer(slot)
+        text = f"{slot['id']}  {slot['kind']}  {offer}"
+        _box(ax, (right, place, width), text, colour, "white")
     for x, text in (
         (0, f"waiting jobs at {rows[0]['time_s'] / 60:.0f} min"),
         (right, f"slots: stock shown, J{jobs[0]['id']}'s time, price"),
@@ -194,15 +192,11 @@ def scenes(seed: int) -> Scenario:
 
 def _as_captioned(view: View) -> bool:
     queue, idle = view.queue, view.idle
-    if [job.tight for job in queue] != [True, False, False] or not TOGETHER <= len(
-        idle
-    ) < len(view.slots):
-        return False
-    prices = [slot.gpu.price_usd_per_h for slot in idle]
+    prices = sorted(slot.gpu.price_usd_per_h for slot in idle)
     return (
-        fastest(view, queue[0], idle).gpu.price_usd_per_h
-        > min(prices)
-        == sorted(prices)[1]
+        [job.tight for job in queue] == [True, False, False]
+        and TOGETHER <= len(idle) < len(view.slots)
+        and fastest(view, queue[0], idle).gpu.price_usd_per_h > prices[0] == prices[1]
     )
 
 
@@ -264,10 +258,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             va="center",
             fontsize="small",
         )
-    left.set_xlim(0, 95)
-    left.set_title("(a) execution", loc="left", fontsize="medium")
-    right.set(xlabel="time (h)", xlim=(0, 10))
-    right.set_title("(b) up to the deadline", loc="left", fontsize="medium")
+    titled(left, "(a) execution", xlim=(0, 95))
+    titled(right, "(b) up to the deadline", xlabel="time (h)", xlim=(0, 10))
     return _complexities(rows)
 
 
@@ -328,7 +320,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ax.axvline(tight["deadline_s"], color=MISSED, linestyle="--")
         late = tight["finish_s"] - tight["deadline_s"]
         outcome = f"J6 ends {abs(late):.0f} s {'late' if late > 0 else 'early'}"
-        ax.set_title(f"{policy}: {outcome}", loc="left", fontsize="medium")
+        titled(ax, f"{policy}: {outcome}")
     axes[0].text(
         tight["deadline_s"] + 2,
         1,
@@ -378,12 +370,8 @@ def generated_jobs(_results: Results | None) -> list[Row]:
         below = middle if gpu.name in ("RTX A4500", "RTX A4000") else (low + middle) / 2
         # number of jobs of complexity 3 that gives the mean
         share = min(1.0, (average - below) / (high - below))
-        mix = (
-            (0.0, 1 - share, share)
-            if below == middle
-            else ((1 - share) / 2, (1 - share) / 2, share)
-        )
-        level = rng.choice(3, size=number, p=mix)
+        rest = (0.0, 1 - share) if below == middle else [(1 - share) / 2] * 2
+        level = rng.choice(3, size=number, p=[*rest, share])
         sigma = np.array(SIGMA)[level]
         seconds = np.array([low, middle, high])[level] * np.exp(
             sigma * rng.standard_normal(number) - sigma**2 / 2
@@ -420,7 +408,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         va="top",
     )
     gpus = list(dict.fromkeys(row["gpu"] for row in rows))
-    boxes = [[row["execution_s"] for row in rows if row["gpu"] == gpu] for gpu in gpus]
+    boxes = [numbers(where(rows, gpu=gpu), "execution_s") for gpu in gpus]
     names = [
         f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)
     ]
@@ -513,10 +501,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     )
     return [
         Patch(color=BANDS[0.5][1], label="bands as printed"),
-        Line2D([], [], **style),
-        Line2D(
-            [],
-            [],
+        key(**style),
+        key(
             label=f"{snapshots[0]['value']} snapshots, most here; times not printed",
             **rug,
         ),
@@ -574,7 +560,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 linewidth=0.4,
             )
             bottom += share
-        ax.set_title(f"{name} day", loc="left", fontsize="medium")
+        titled(ax, f"{name} day")
         ax.set(
             xlabel="time (h)",
             xlim=(0, hours.max() + 1),
@@ -618,26 +604,21 @@ def queues(
 @queues.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
-    ends, colours = {}, []
+    ends = {}
     names = list(dict.fromkeys(row["policy"] for row in rows))
-    for policy, look in zip(names, looks(names)):
+    colours = [look.colour for look in looks(names)]
+    for policy, colour in zip(names, colours):
         chosen = where(rows, policy=policy)
         hours, waiting, half = (
             np.array(numbers(chosen, column))
             for column in ("time_h", "waiting", "half_width_95")
         )
         ax.fill_between(
-            hours,
-            waiting - half,
-            waiting + half,
-            color=look.colour,
-            alpha=0.12,
-            linewidth=0,
+            hours, waiting - half, waiting + half, color=colour, alpha=0.12, linewidth=0
         )
-        ax.plot(hours, waiting, color=look.colour)
+        ax.plot(hours, waiting, color=colour)
         at = int(np.searchsorted(hours, 9.5))
         ends[policy] = (float(hours[at]), float(waiting[at]))
-        colours.append(look.colour)
     ax.set(xlim=(0, 12), ylim=(0, None))
     marks.labels_at_ends(ax, ends, colours)
     arrive = ""

@@ -269,17 +269,15 @@ def _reservations(row: str, column: str) -> list[Measure]:
 
 def _extreme(row: str, column: str) -> list[Measure]:
     least = partial(np.min if column.startswith("least") else np.max, axis=0)
-    sources = (Source(f"{MONTH} {row}", NAMES[name], "wait_min") for name in MONTHLY)
-    return [Measure(OfMeans(least), tuple(sources))]
+    policies = (NAMES[name] for name in MONTHLY)
+    return [measure_of(OfMeans(least), f"{MONTH} {row}", "wait_min", *policies)]
 
 
 def _tests(row: str, column: str) -> list[Measure]:
     pair, figure = row.split(", ")
-    sources = tuple(
-        Source(HECTIC, NAMES[name], FIGURES[f"d of {figure}"])
-        for name in pair.split(" vs ")
-    )
-    return [Measure(pooled_d if column == "d" else paired_t(PRINTED["5.3"].n), sources)]
+    statistic = pooled_d if column == "d" else paired_t(PRINTED["5.3"].n)
+    policies = (NAMES[name] for name in pair.split(" vs "))
+    return [measure_of(statistic, HECTIC, FIGURES[f"d of {figure}"], *policies)]
 
 
 def _composite(late: str, row: str, column: str) -> list[Measure]:

@@ -8,7 +8,6 @@ from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.table import grouped
@@ -33,7 +32,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import intervals
+from cgrsp_simpy.plots.parts import intervals, key, titled
 from cgrsp_simpy.plots.studies import draw_days
 from cgrsp_simpy.plots.style import MISSED
 from cgrsp_simpy.rental.record import METRICS
@@ -131,8 +130,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 title,
                 ax is line[0],
             )
-        seeds = "published: one seed" if name == "hectic" else "published: 30 seeds"
-        line[1].set_title(seeds, loc="right", fontsize="small")
+        seeds = "one seed" if name == "hectic" else "30 seeds"
+        line[1].set_title(f"published: {seeds}", loc="right", fontsize="small")
     return [marks.published()]
 
 
@@ -153,8 +152,7 @@ def _bars(
     columns = ("reproduced", "half_width_95", "published")
     ours, halves, published = (numbers(rows, column) for column in columns)
     marks.bars(ax, [_ours(row[by]) for row in rows], ours, halves, published)
-    ax.set_xlabel(label)
-    ax.set_title(title, loc="left", fontsize="medium")
+    titled(ax, title, xlabel=label)
     ax.tick_params(labelleft=first)
     ax.xaxis.set_major_formatter("{x:g}")
 
@@ -338,7 +336,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax.set(xlabel="missed deadlines (%)", ylabel="mean tardiness (min)")
     return [
         marks.published(names),
-        Line2D([], [], label="our Pareto front", **marks.FRONT),
+        key(label="our Pareto front", **marks.FRONT),
     ]
 
 

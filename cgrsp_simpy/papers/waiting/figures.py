@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.figure import Figure as Canvas
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.arrays import Floats
@@ -55,7 +54,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import beside_point, no_flat_axis, three_digits
+from cgrsp_simpy.plots.parts import beside_point, key, no_flat_axis, three_digits
 from cgrsp_simpy.studies.subject import subject_of
 from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import DAY_S, ExponentialJobs
@@ -168,8 +167,8 @@ def formula(
     x: name and value of the x variable, if not servers. printed: Eq. 26 as printed.
     """
     name, policy, errors = line
-    own = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
-    found = closed_form(policy, *own, as_printed=printed)
+    arguments = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
+    found = closed_form(policy, *arguments, as_printed=printed)
     figures = {
         "price": found.price,
         "wait_s": found.wait_s,
@@ -272,6 +271,12 @@ PRINTED = [
     ),
 ]
 
+CELLS = (
+    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f}"
+    " ¢/h|{printed_effective_cents_per_h}"
+    " ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
+)
+
 
 @FIGURES.add(
     "table1",
@@ -280,6 +285,19 @@ PRINTED = [
     note="m5.large, rented on demand or bought for three years",
     stem="waiting_table_1",
     head="Table 1",
+    seen=said(
+        "A fixed machine is cheaper if it is busy more than {:.0f} % of the time.",
+        lambda rows: [
+            100 * row["normalized_price"]
+            for row in where(rows, option="fixed", utilisation_pct=100)
+        ],
+    ),
+    table=lambda rows: markdown(
+        "option | utilisation | raw price | effective price | printed | three years |"
+        " normalized",
+        1,
+        [CELLS.format_map(row).split("|") for row in rows],
+    ),
 )
 def table1(_: Runs) -> list[Row]:
     """Prices of a partly used machine, next to the printed values."""
@@ -314,27 +332,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         xlabel="effective price (US cents per hour of work)",
         ylabel="machine, utilisation",
     )
-    return [Line2D([], [], label="as printed", **marks.hollow())]
+    return [marks.published()]
 
-
-table1.seen = said(
-    ("A fixed machine is cheaper if it is busy more than {:.0f} % of the time."),
-    lambda rows: [
-        100 * row["normalized_price"]
-        for row in where(rows, option="fixed", utilisation_pct=100)
-    ],
-)
-table1.table = lambda rows: markdown(
-    "option | utilisation | raw price | effective price | printed | three years |"
-    " normalized",
-    1,
-    [CELLS.format_map(row).split("|") for row in rows],
-)
-CELLS = (
-    "{option}|{utilisation_pct} %|{raw_cents_per_h:.2f} ¢/h|{effective_cents_per_h:.2f}"
-    " ¢/h|{printed_effective_cents_per_h}"
-    " ¢/h|${three_years_usd:.0f}|{normalized_price:.2f}"
-)
 
 # ---- Figures 2 to 14 ----
 
@@ -342,10 +341,7 @@ declare(
     2,
     "All jobs wait: price and wait",
     BOTH,
-    (
-        PRICED,
-        WAITED,
-    ),
+    (PRICED, WAITED),
     said(
         "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the"
         " price rises by {}.",
@@ -384,6 +380,16 @@ declare(
             lines=(DISCOUNT,),
         ),
     ),
+    seen=said(
+        (
+            "The price is lowest with s = {1} machines, P = {0:.3f}; the"
+            " last one is busy {2} of the time (simulation)."
+        ),
+        lambda rows: (
+            *best(rows, "njw"),
+            measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
+        ),
+    ),
 )
 def last_machine(runs: Runs) -> list[Row]:
     """Price of njw, and the work that the last machine takes over on the same jobs."""
@@ -405,16 +411,6 @@ def last_machine(runs: Runs) -> list[Row]:
     ]
 
 
-last_machine.seen = said(
-    (
-        "The price is lowest with s = {1} machines, P = {0:.3f}; the"
-        " last one is busy {2} of the time (simulation)."
-    ),
-    lambda rows: (
-        *best(rows, "njw"),
-        measured(rows, "njw", "last_utilisation", servers=best(rows, "njw")[1]),
-    ),
-)
 declare(
     4,
     "All jobs wait up to a threshold: price by maximum wait b",
@@ -532,6 +528,18 @@ declare(
     "Long jobs wait: price and wait by t, 101 machines",
     BOTH,
     draw=curves("short_s", PRICED, WAITED),
+    seen=said(
+        (
+            "With t = 180 s the mean wait is {} s (simulation: {}) instead"
+            " of {} s, at a price {} higher."
+        ),
+        lambda rows: (
+            three_digits(at(rows, "ljw", "wait_s", short_s=180)),
+            measured(rows, "ljw", "wait_s", short_s=180),
+            three_digits(at(rows, "ljw", "wait_s", short_s=0)),
+            gain(*(at(rows, "ljw", "normalized_price", short_s=t) for t in (0, 180))),
+        ),
+    ),
 )
 def thresholds(runs: Runs) -> list[Row]:
     """The policy ljw by t at 101 servers, between ajw (t = 0) and njw."""
@@ -558,18 +566,6 @@ def thresholds(runs: Runs) -> list[Row]:
     ]
 
 
-thresholds.seen = said(
-    (
-        "With t = 180 s the mean wait is {} s (simulation: {}) instead"
-        " of {} s, at a price {} higher."
-    ),
-    lambda rows: (
-        three_digits(at(rows, "ljw", "wait_s", short_s=180)),
-        measured(rows, "ljw", "wait_s", short_s=180),
-        three_digits(at(rows, "ljw", "wait_s", short_s=0)),
-        gain(*(at(rows, "ljw", "normalized_price", short_s=t) for t in (0, 180))),
-    ),
-)
 declare(
     11,
     "Long jobs wait: running times mispredicted, 101 machines",
@@ -654,6 +650,25 @@ AS_PRINTED = "compound, Eq. 26 as printed"
     draw=curves(
         "servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))
     ),
+    seen=said(
+        (
+            "Up to s = 93 the load of the long jobs alone exceeds the"
+            " number of machines, and the error of Eq. 26 as printed is {}"
+            " to {} %: b bounds the wait there, but Eq. 26 multiplies it by"
+            " (CV² + 1)/2 = {:.2f}. With b divided by this factor, the"
+            " error is {} to {} %. At s = 101 the errors are {} %"
+            " (rescaled), {} % (as printed) and {} % (Eq. 23, ljw)."
+        ),
+        lambda rows: (
+            *_ends(rows, AS_PRINTED),
+            (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
+            *_ends(rows, "compound"),
+            *(
+                measured(rows, line, "error_pct", servers=101)
+                for line in ("compound", AS_PRINTED, "ljw")
+            ),
+        ),
+    ),
 )
 def approximations(runs: Runs) -> list[Row]:
     """Relative error of the waits by formula, compared with simulated ones."""
@@ -678,27 +693,6 @@ def approximations(runs: Runs) -> list[Row]:
                 }
             )
     return found
-
-
-approximations.seen = said(
-    (
-        "Up to s = 93 the load of the long jobs alone exceeds the"
-        " number of machines, and the error of Eq. 26 as printed is {}"
-        " to {} %: b bounds the wait there, but Eq. 26 multiplies it by"
-        " (CV² + 1)/2 = {:.2f}. With b divided by this factor, the"
-        " error is {} to {} %. At s = 101 the errors are {} %"
-        " (rescaled), {} % (as printed) and {} % (Eq. 23, ljw)."
-    ),
-    lambda rows: (
-        *_ends(rows, AS_PRINTED),
-        (1 + (SERVICE_S / (SERVICE_S + BASELINE_SHORT_S)) ** 2) / 2,
-        *_ends(rows, "compound"),
-        *(
-            measured(rows, line, "error_pct", servers=101)
-            for line in ("compound", AS_PRINTED, "ljw")
-        ),
-    ),
-)
 
 
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
@@ -728,7 +722,25 @@ SHOWN = 1500  # needs in the scatter, the most frequent ones
 
 
 @numbered(
-    15, "The workload", lambda runs: runs.description, options=_options, size=(6.3, 5.0)
+    15,
+    "The workload",
+    lambda runs: runs.description,
+    options=_options,
+    size=(6.3, 5.0),
+    seen=said(
+        (
+            "{:.0f} % of the jobs arrive within a second of the previous"
+            " one; {:.0f} % run for less than 3 min, and account for {} %"
+            " of the core-hours."
+        ),
+        lambda rows: (
+            *(
+                where(rows, panel=panel)[0]["jobs_pct"]
+                for panel in ("gaps", "running times")
+            ),
+            three_digits(where(rows, short_min=3)[0]["core_hours_pct"]),
+        ),
+    ),
 )
 def features(runs: Runs) -> list[Row]:
     """Gaps and running times compared with exponential ones, short jobs, and needs."""
@@ -796,7 +808,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         xlabel="short are jobs below t (min)", ylabel="short jobs (%)", ylim=(0, 100)
     )
     own = where(rows, panel="needs")
-    cores, memory_gb, pct = (np.array(numbers(own, name)) for name in NEEDS)
+    cores, memory_gb, pct = (
+        np.array(numbers(own, name)) for name in ("cores", "memory_gb", "jobs_pct")
+    )
     # at most three markers across
     areas = np.maximum((3 * rcParams["lines.markersize"]) ** 2 * pct / pct.max(), 1)
     needs.scatter(cores, memory_gb, areas, color=BUSY, alpha=0.5, linewidths=0)
@@ -808,25 +822,10 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         needs.yaxis.set_major_formatter("{x:g}")
     needs.xaxis.set_major_formatter("{x:g}")
     no_flat_axis(needs, y=memory_gb)
-    return [Patch(color=colour, label=name) for name, colour in BESIDE.items()]
-
-
-BESIDE = {"the jobs": BUSY, "exponential, the same mean": RENTED}
-NEEDS = ("cores", "memory_gb", "jobs_pct")
-features.seen = said(
-    (
-        "{:.0f} % of the jobs arrive within a second of the previous"
-        " one; {:.0f} % run for less than 3 min, and account for {} %"
-        " of the core-hours."
-    ),
-    lambda rows: (
-        *(
-            where(rows, panel=panel)[0]["jobs_pct"]
-            for panel in ("gaps", "running times")
-        ),
-        three_digits(where(rows, short_min=3)[0]["core_hours_pct"]),
-    ),
-)
+    return [
+        Patch(color=BUSY, label="the jobs"),
+        Patch(color=RENTED, label="exponential, the same mean"),
+    ]
 
 
 def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Row:
@@ -947,7 +946,6 @@ declare(
     reference="compound",
     printed=[_printed("b = 24 h", "short_min", 3, 0.571, 1.74)],
 )
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
 declare(
     19,
     "The compound policy on the workload, with mispredictions",
@@ -975,7 +973,7 @@ declare(
                 Mispredictions(wait, wait, run, run),
             ),
         )
-        for wait in SHARES
+        for wait in (0.0, 0.1, 0.2, 0.3, 0.4)
         for run in (0.0, 0.1, 0.25, 0.5)
     ],
     x="error_pct",
@@ -1131,8 +1129,6 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         ylabel="price per hour of work",
     )
     return [
-        Line2D(
-            [], [], color="0.45", marker="o", ms=3, label="lowest cost (machines owned)"
-        ),
-        Line2D([], [], color="#d55e00", marker="D", ls="", label=CHOSEN),
+        key(color="0.45", marker="o", ms=3, label="lowest cost (machines owned)"),
+        key(color="#d55e00", marker="D", ls="", label=CHOSEN),
     ]

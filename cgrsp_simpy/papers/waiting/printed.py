@@ -36,6 +36,8 @@ from cgrsp_simpy.papers.waiting.run_figures import (
     LOAD,
     MACHINE,
     PATIENCE_S,
+    RATE_PER_S,
+    SERVICE_S,
     SHORT_S,
 )
 from cgrsp_simpy.waiting.formulas import analyze, closed_form, optimum
@@ -48,7 +50,7 @@ from cgrsp_simpy.waiting.policies import (
 )
 
 AROUND = np.arange(80, 121)  # machines, around the 100 that are always busy
-RATE_PER_S, SERVICE_S, ON_DEMAND_USD = 0.2, 500.0, 0.096
+ON_DEMAND_USD = 0.096
 LARGE_USD_PER_H, LARGE_3_YEARS_USD = 3.072, 16_046  # m5.16xlarge, Section 6.1
 CLUSTER_PRICE, COMPOUND_PRICE, CLUSTER_USD = 0.6, 0.571, 2_421_965  # Section 6.2
 CORES = 14_376  # Section 6.1

@@ -22,7 +22,7 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
-from cgrsp_simpy.plots.parts import Several, hollow, three_digits, whole_numbers
+from cgrsp_simpy.plots.parts import Several, hollow, key, three_digits, whole_numbers
 from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs, ListedJobs
@@ -305,10 +305,10 @@ def curves(x: str, *panels: Panel) -> Draw:
                 ax.set_ylim(0, 2.5 * max(values))  # longer intervals end in arrowheads
             whole_numbers(ax.xaxis)
         printed = lines_of(where(rows, **{"from": "printed"}))
-        rings = [Line2D([], [], **hollow(by_name[name])) for name in printed]
+        rings = [key(**hollow(by_name[name])) for name in printed]
         return [
             *drawn.values(),
-            *([Several("hollow: as printed", rings)] if rings else []),
+            *([Several("hollow: published", rings)] if rings else []),
         ]
 
     return draw

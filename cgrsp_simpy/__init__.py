@@ -40,7 +40,7 @@ from cgrsp_simpy.engine.resources import pools, slots
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.market.law import Clock, HourlyStock, Market, Status, StockSeries
+from cgrsp_simpy.market.model import Clock, HourlyStock, Market, Status, StockSeries
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.job import ArrivalRates, DeadlineClass, Job, Service
 from cgrsp_simpy.rental.policies import POLICIES, ListPolicy, make_policy, rules

@@ -190,7 +190,7 @@ EQUAL: dict[tuple[str, str], str] = {
         "for n in (number, YEAR_D / length)",
     ): "a multinomial draw takes the whole part of a number",
     (
-        "market/law.py",
+        "market/model.py",
         "for turn in range(first, int(before_s // self.length_s) + 2):",
     ): "times after the span are left out",
     (

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.rental.job import DeadlineClasses
 
 WHOLE_TIMES = tuple(  # mean execution times that meet in the same instant

@@ -21,8 +21,10 @@ from cgrsp_simpy.base.parameters import Count, NotNegative, Positive, checked, l
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph
 
-Law = tuple[float, float]
-TIMES_S: dict[str, Law] = {  # mean and standard deviation of the nodes' times, seconds
+Normal = tuple[float, float]
+TIMES_S: dict[
+    str, Normal
+] = {  # mean and standard deviation of the nodes' times, seconds
     "small": (10.0, 2.0),  # Section 4.2, with degrees 1 and 3
     "medium": (20.0, 4.0),
     "large": (30.0, 6.0),
@@ -38,7 +40,7 @@ def erdos_renyi(
         int, limits(f"a whole number from 1 to {MOST_NODES:,}", ge=1, le=MOST_NODES)
     ],
     degree: NotNegative,
-    times: str | Law = "small",
+    times: str | Normal = "small",
     seed: int = 0,
 ) -> Graph:
     """Generate an Erdos-Renyi DAG: random node order, pairs equally likely to be edges.

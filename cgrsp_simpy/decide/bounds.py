@@ -299,14 +299,14 @@ class _Program:
         changes the stock, and at the first submission if that is one bin or more after
         0, since no slot is held before it. Prices jump at a change, since jobs are
         dispatched before a change for the worse; so each side of a change also has a
-        constant function as long as the shortest occupation.
+        constant function as long as the shortest holds.
         """
         problem, end = self.problem, self.problem.end
         first = int(problem.jobs[0].submit_s // problem.step_s)
         cuts = {*problem.changes, *([first] if first >= self.width else [])}
         middle = np.arange(end) + 0.5
         knots = sorted({*range(0, end + 1, self.width), *cuts})
-        block = round(float(problem.laws.mean_s.min()) / problem.step_s)
+        block = round(float(problem.holds.mean_s.min()) / problem.step_s)
         shapes = []
         for before, knot, after in zip([0, *knots], knots, [*knots[1:], end]):
             up = np.where(
@@ -336,7 +336,7 @@ class _Program:
         for (c, g, v), pairs in wanted.items():
             groups, steps = np.array(pairs).T
             distinct, place = np.unique(steps, return_inverse=True)
-            held_s = np.diff(problem.laws.held_s[c, g, v])
+            held_s = np.diff(problem.holds.held_s[c, g, v])
             held_s = held_s[held_s > NEGLIGIBLE_S]
             padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
             made = np.zeros((len(distinct), size))
@@ -362,7 +362,7 @@ class _Program:
             for step in bins:
                 if step * problem.step_s >= group.submit_s:
                     for g, v in enumerate(
-                        problem.law[np.searchsorted(problem.steps, step)].tolist()
+                        problem.kind[np.searchsorted(problem.steps, step)].tolist()
                     ):
                         wanted.setdefault((group.c, g, v), []).append((r, step))
         self._add(wanted)
@@ -415,7 +415,7 @@ class _Program:
             first, cost = problem.costs(least, group)
             value += group.jobs * float(cost.min())
             for g, piece in enumerate((first + cost.argmin(axis=0)).tolist()):
-                step, v = int(problem.steps[piece]), int(problem.law[piece, g])
+                step, v = int(problem.steps[piece]), int(problem.kind[piece, g])
                 ends = (r, step), (r, min(step + 1, problem.end))
                 wanted.setdefault((group.c, g, v), []).extend(ends)
         return value, wanted

@@ -27,7 +27,7 @@ from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.parameters import Whole, checked
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Status
+from cgrsp_simpy.market.model import Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.job import Draws, Job
 from cgrsp_simpy.rental.record import JobRecord, Totals, figures

@@ -1,4 +1,4 @@
-"""Costs and slot occupation of dispatches in discrete time steps.
+"""Costs and slot holds of dispatches in discrete time steps.
 
 Each value of a step is a lower bound for every time in the step: a job may be
 dispatched from the start of the step of its submission; misses and tardiness are those
@@ -10,7 +10,7 @@ one of its ends; if they rise by r, it is below both ends by at most r h / 4 (P(
 t - h) - P(L > b - t)), where t is the start of the step and h its length. After the
 horizon prices are 0, and each job gets the stock with the least cost. L is truncated at
 a value that S exceeds with a probability of 1 in 1000, which lowers P(L > u), as does
-rounding measured times down to levels (`occupation`). If the probabilities of the stock
+rounding measured times down to levels (`holds`). If the probabilities of the stock
 change within a step, the step is listed with both.
 """
 
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.decide.occupation import Laws, levels_of, longest_execution_s
+from cgrsp_simpy.decide.occupation import HoldTimes, levels_of, longest_execution_s
 from cgrsp_simpy.market.gpu import GpuType
 from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.job import Draws, Job
@@ -67,7 +67,7 @@ class Dispatches:
     """Dispatches on a grid of time steps, up to step `end`.
 
     A step in which the stock's probabilities change appears once per version: `steps`
-    contains the step, `law` an index of the probabilities per type. Step `end`
+    contains the step, `kind` an index of the probabilities per type. Step `end`
     represents all later times: any probabilities may hold, and no slot is used.
 
     jobs: one Group per job. slots: number of slots per pool. pool: per type, the pool
@@ -129,27 +129,29 @@ class Dispatches:
         ]
         kinds = list(dict.fromkeys(each for chances_of in met for each in chances_of))
 
-        def law(at_s: float) -> tuple[int, ...]:
+        def kind_of(at_s: float) -> tuple[int, ...]:
             return tuple(kinds.index(chances(gpu, at_s)) for gpu in gpus)
 
         terms = scenario.terms
         none = terms.warm_s > 0 or terms.retry_s is not None
         delays_s = ((0.0, 0.0),) * 3 if none else market.delay_s
-        self.laws = Laws(gpus, self.levels, delays_s, step_s, kinds)
+        self.holds = HoldTimes(gpus, self.levels, delays_s, step_s, kinds)
         if end_s is None:
-            end_s = steps_a_bin * step_s * self._bins(steps_a_bin * step_s, law)
+            end_s = steps_a_bin * step_s * self._bins(steps_a_bin * step_s, kind_of)
         self.end = math.ceil(end_s / step_s - AFTER_S)
         begins_s = [step * step_s for step in range(self.end)]
         changes_s = {at_s for gpu in gpus for at_s in stock.changes_s(gpu, 0.0, end_s)}
-        pieces = {(int(at_s // step_s), law(at_s)) for at_s in changes_s}
-        pieces |= {(step, law(at_s)) for step, at_s in enumerate(begins_s)}
-        pieces |= {(step, law(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)}
+        pieces = {(int(at_s // step_s), kind_of(at_s)) for at_s in changes_s}
+        pieces |= {(step, kind_of(at_s)) for step, at_s in enumerate(begins_s)}
+        pieces |= {
+            (step, kind_of(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)
+        }
         for any_of in range(max(map(len, met))):
-            laws = tuple(
+            kind = tuple(
                 kinds.index(chances_of[any_of % len(chances_of)]) for chances_of in met
             )
-            pieces.add((self.end, laws))
-        self.steps, self.law = map(np.array, zip(*sorted(pieces)))
+            pieces.add((self.end, kind))
+        self.steps, self.kind = map(np.array, zip(*sorted(pieces)))
 
         def by_clock(at_s: float) -> list[tuple[float, ...]]:
             return [market.probabilities(gpu, at_s) for gpu in gpus]
@@ -165,13 +167,13 @@ class Dispatches:
             }
         )
 
-    def _bins(self, bin_s: float, law: Callable[[float], tuple[int, ...]]) -> int:
+    def _bins(self, bin_s: float, kind_of: Callable[[float], tuple[int, ...]]) -> int:
         """Return the number of bins in which half of the slots would serve all jobs.
 
         No slot idles while jobs wait. The limit is 2 MOST_STEPS, or the last arrival if
         that is later.
         """
-        laws, types = self.laws, list(range(len(self.pool)))
+        holds, types = self.holds, list(range(len(self.pool)))
         shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
         arrived = np.bincount(
             [int(job.submit_s // bin_s) for job in self.jobs]
@@ -179,7 +181,7 @@ class Dispatches:
         left, bins = 0.0, 0
         most = 2 * MOST_STEPS * STEP_S / bin_s
         while bins < len(arrived) or (left > 0 and bins < most):
-            held_s = shares @ laws.mean_s[:, types, law(bins * bin_s + AFTER_S)]
+            held_s = shares @ holds.mean_s[:, types, kind_of(bins * bin_s + AFTER_S)]
             least_s = [
                 held_s[np.array(self.pool) == pool].min()
                 for pool in range(len(self.slots))
@@ -191,13 +193,16 @@ class Dispatches:
 
     def at(self, job: Group, g: int, v: int, steps: np.ndarray) -> np.ndarray:
         """Return the costs of dispatches at the start of steps, without slot prices."""
-        laws, units, c = self.laws, self.units, job.c
+        holds, units, c = self.holds, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
-        wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + laws.delay_s[v]
-        missed, late_s = laws.miss(c, g, v, slack), laws.late_s(c, g, v, slack)
+        wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + holds.delay_s[v]
+        missed, late_s = (
+            holds.miss(c, g, v, slack),
+            holds.late_s(c, g, v, slack),
+        )
         usd = units.wait * wait_s + units.miss * missed + units.late * late_s
         return np.asarray(
-            self.levels[c].weight * usd + units.rent * laws.rent_usd[c, g]
+            self.levels[c].weight * usd + units.rent * holds.rent_usd[c, g]
         )
 
     def least(self, price: np.ndarray) -> np.ndarray:
@@ -206,25 +211,25 @@ class Dispatches:
         They hold for dispatches within a step; shape (levels, entries of `steps`,
         types). price: per slot-second, by pool and step before `end`.
         """
-        laws, units = self.laws, self.units
-        least = np.empty((len(self.levels), *self.law.shape))
+        holds, units = self.holds, self.units
+        least = np.empty((len(self.levels), *self.kind.shape))
         start_s = np.arange(self.end + 2) * self.step_s
-        for c, g in np.ndindex(laws.rent_usd.shape):
-            paid_per_s = np.concatenate([price[self.pool[g]], np.zeros(laws.last + 1)])
+        for c, g in np.ndindex(holds.rent_usd.shape):
+            paid_per_s = np.concatenate([price[self.pool[g]], np.zeros(holds.last + 1)])
             rise = np.maximum(0.0, np.diff(paid_per_s, append=0.0))
             weight = self.levels[c].weight
-            for v in set(self.law[:, g].tolist()):
+            for v in set(self.kind[:, g].tolist()):
                 paid = np.convolve(
-                    paid_per_s, np.diff(laws.held_s[c, g, v])[::-1], "valid"
+                    paid_per_s, np.diff(holds.held_s[c, g, v])[::-1], "valid"
                 )
-                paid += units.wait * weight * (start_s + laws.delay_s[v])
-                lost = np.convolve(rise, -np.diff(laws.beyond[c, g, v])[::-1], "valid")
+                paid += units.wait * weight * (start_s + holds.delay_s[v])
+                lost = np.convolve(rise, -np.diff(holds.beyond[c, g, v])[::-1], "valid")
                 lesser = (
                     np.minimum(paid[:-1], paid[1:])
                     - self.step_s / 4 * lost[: self.end + 1]
                 )
-                there = self.law[:, g] == v
-                cost = lesser + units.rent * laws.rent_usd[c, g]
+                there = self.kind[:, g] == v
+                cost = lesser + units.rent * holds.rent_usd[c, g]
                 least[c, there, g] = cost[self.steps[there]]
         return least
 
@@ -234,13 +239,17 @@ class Dispatches:
         The lower bounds have shape (remaining entries of `steps`, types). least: result
         of `least`.
         """
-        laws, units, weight = self.laws, self.units, self.levels[job.c].weight
+        holds, units, weight = (
+            self.holds,
+            self.units,
+            self.levels[job.c].weight,
+        )
         first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))
         cost: np.ndarray = least[job.c, first:] - units.wait * weight * job.submit_s
-        v, types = self.law[first:], np.arange(cost.shape[1])
+        v, types = self.kind[first:], np.arange(cost.shape[1])
         slack = math.ceil(job.deadline_s / self.step_s) - self.steps[first:, None]
         if units.miss:
-            cost = cost + units.miss * weight * laws.miss(job.c, types, v, slack)
+            cost = cost + units.miss * weight * holds.miss(job.c, types, v, slack)
         if units.late:
-            cost = cost + units.late * weight * laws.late_s(job.c, types, v, slack)
+            cost = cost + units.late * weight * holds.late_s(job.c, types, v, slack)
         return first, cost

@@ -1,4 +1,4 @@
-"""Slot occupation: provisioning plus execution (thesis Eq. 3.1, 3.2, 3.12)."""
+"""Slot holds: provisioning plus execution (thesis Eq. 3.1, 3.2, 3.12)."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def levels_of(
     levels: list[Level] = []
     for (c, _, _), jobs in places.items():
         factor, weight = float(factors[jobs].min()), float(weights[jobs].min())
-        law, most = (
+        service, most = (
             (partial(_certain, factor), factor)
             if measured
             else _drawn(scenario.service, c)
         )
-        levels.append(Level(c, law, most, weight))
+        levels.append(Level(c, service, most, weight))
     numbers = {key: number for number, key in enumerate(places)}
     return levels, [numbers[key] for key in keys]
 
@@ -81,7 +81,7 @@ def _spans(values: np.ndarray) -> list[float]:
     return numbers
 
 
-class Laws:
+class HoldTimes:
     """Distributions of L = D + S by level c, type g and probabilities v of the stock.
 
     Arrays are over u = 0, 1, ... steps after dispatch. held_s: E min(L, u). beyond: P(L

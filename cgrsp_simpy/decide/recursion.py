@@ -64,7 +64,8 @@ def least_cost(problem: Dispatches, scenario: Scenario) -> float:
     first_free = free == free.min(axis=0)
     unpaid = problem.least(np.zeros((len(problem.slots), problem.end)))
     ends = {
-        (c, g): _ends(problem, c, g) for c, g in np.ndindex(problem.laws.rent_usd.shape)
+        (c, g): _ends(problem, c, g)
+        for c, g in np.ndindex(problem.holds.rent_usd.shape)
     }
     value = {0: np.zeros(shape)}
     for left in range(1, 2 ** len(jobs)):
@@ -94,8 +95,10 @@ def least_cost(problem: Dispatches, scenario: Scenario) -> float:
 def _ends(problem: Dispatches, c: int, g: int) -> np.ndarray:
     """Return the probability that a slot becomes free at each step, per row."""
     result = np.zeros((len(problem.steps), problem.end + 1))
-    for row, step, v in zip(result, problem.steps.tolist(), problem.law[:, g].tolist()):
-        chance = problem.laws.ends[c, g, v, : problem.end + 1 - step]
+    for row, step, v in zip(
+        result, problem.steps.tolist(), problem.kind[:, g].tolist()
+    ):
+        chance = problem.holds.ends[c, g, v, : problem.end + 1 - step]
         row[step : step + len(chance)] = chance
         row[-1] += 1 - row.sum()
     return result

@@ -51,7 +51,7 @@ def _lags(fit: StockFit) -> list[Row]:
     lags = ((lag_h, *fit.polls.correlation(lag_h)) for lag_h in LAGS_H)
     return [
         {"type": fit.stock.gpu, "lag_h": lag_h, "correlation": value}
-        | {"half_width": half_width, "law": fit.correlation(lag_h)}
+        | {"half_width": half_width, "model": fit.correlation(lag_h)}
         for lag_h, value, half_width in lags
         if np.isfinite(value)
     ]
@@ -104,7 +104,7 @@ def _draw_lags(ax: Axes, rows: list[Row]) -> None:
         markersize=3,
         label="snapshots, 95 %",
     )
-    ax.plot(lags, numbers(rows, "law"), color="#D55E00", label="fitted law")
+    ax.plot(lags, numbers(rows, "model"), color="#D55E00", label="fitted model")
     ax.axhline(0, color="grey", linewidth=0.5)
     ax.set(
         xlabel="lag (h)",

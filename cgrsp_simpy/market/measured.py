@@ -54,7 +54,7 @@ from cgrsp_simpy.base.files import (
     toml_text,
 )
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.market.law import (
+from cgrsp_simpy.market.model import (
     LOW,
     Holding,
     HourlyStock,
@@ -248,8 +248,8 @@ class StockFit:
     later: StockFit | None = field(default=None, repr=False)
 
     @cached_property
-    def _law(self) -> Law:
-        return Law(self.polls, np.array(self.stock.chances))
+    def _model(self) -> PolledModel:
+        return PolledModel(self.polls, np.array(self.stock.chances))
 
     @cached_property
     def _holding(self) -> Holding:
@@ -271,17 +271,17 @@ class StockFit:
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
-        return self._law.correlation(
+        return self._model.correlation(
             lag, self._holding.kept(0, lag * self.polls.step_s)
         )
 
     def run_h(self, low: bool) -> float:
         """Return the model's mean length of a run of Low (or other) stock, hours."""
-        stays, leaves = self._law.runs(low, self._holding.kept(0, self.polls.step_s))
+        stays, leaves = self._model.runs(low, self._holding.kept(0, self.polls.step_s))
         return (stays + leaves) / leaves * self.polls.step_s / HOUR_S if leaves else inf
 
 
-class Law:
+class PolledModel:
     """A stock model with chances, shape (24, 3), evaluated at the polls of a series."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
@@ -379,12 +379,12 @@ class Law:
             )
 
         def missed(x: Floats) -> float:
-            law = holding(*x)
+            trial = holding(*x)
             curve = [
-                law.kept(0, lag * step_s) - value
+                trial.kept(0, lag * step_s) - value
                 for lag, value in zip(self._lags, kept)
             ]
-            apart = _short_share(law, low, step_s) - short
+            apart = _short_share(trial, low, step_s) - short
             return float(np.mean(np.square(curve))) + (
                 0.0 if isnan(apart) else apart**2
             )
@@ -413,7 +413,7 @@ class Law:
             fresh = ends[later, then + 1] - ends[later, then]
             more, less = (
                 np.maximum(w * held + (1 - w) * fresh, 1e-9)
-                for w in (law.kept(0, lag * step_s) for law in (one, other))
+                for w in (holding.kept(0, lag * step_s) for holding in (one, other))
             )
             day = self._polls.time_s // DAY_S
             days = int(self._polls.time_s[-1] // DAY_S) + 1
@@ -468,9 +468,9 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
 
 
 def _fitted(polls: Polls, two: bool) -> HourlyStock:
-    law = Law(polls, _chances(polls))
-    holding = law.two_scales() if two else law.one_scale()
-    chances = tuple((high, medium, low) for high, medium, low in law.chances.tolist())
+    model = PolledModel(polls, _chances(polls))
+    holding = model.two_scales() if two else model.one_scale()
+    chances = tuple((high, medium, low) for high, medium, low in model.chances.tolist())
     return HourlyStock(polls.snapshots.gpu, chances, **holding._asdict())
 
 
@@ -480,7 +480,7 @@ def _two_scales_tell_more(polls: Polls) -> bool:
     days = [polls.among(even), polls.among(~even)]
     if not all(half.seen.any() for half in days):
         return False
-    one, other = (Law(half, _chances(half)) for half in days)
+    one, other = (PolledModel(half, _chances(half)) for half in days)
     more = [
         *other.tells_more(one.two_scales(), one.one_scale()),
         *one.tells_more(other.two_scales(), other.one_scale()),
@@ -516,7 +516,10 @@ def measured(*paths: str | Path) -> Measured:
     require(len(paths) > 0, "market", paths, "at least one file")
     if any(Path(path).suffix == ".toml" for path in paths):
         require(
-            len(paths) == 1, "market", [str(path) for path in paths], "one file of laws"
+            len(paths) == 1,
+            "market",
+            [str(path) for path in paths],
+            "one file of models",
         )
         return _of_toml(Path(paths[0]))
     listed = snapshots_of(paths)

@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import LOW, Market, Status, StockSeries
+from cgrsp_simpy.market.model import LOW, Market, Status, StockSeries
 
 DAY_S = 86400.0  # seconds of a day
 DRAWN = 256  # epochs that are drawn together
@@ -131,7 +131,7 @@ class Stock:
 
 
 class _Held:
-    """The persistent variate U(t) of a type; see the module `law`."""
+    """The persistent variate U(t) of a type; see the module `model`."""
 
     def __init__(self, market: Market, gpu: GpuType, seed: int, *numbers: int) -> None:
         self._market, self._gpu = market, gpu

@@ -21,13 +21,13 @@ from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import ClaimRecord
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import BLOCK, Records, Run
-from cgrsp_simpy.market.law import HourlyStock, Market
+from cgrsp_simpy.market.model import HourlyStock, Market
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.kernel import loop, state
 from cgrsp_simpy.rental.kernel.state import FIGURES, LAST, TIERS, Array, filled
 from cgrsp_simpy.rental.kernel.triage import CALLED
-from cgrsp_simpy.rental.policies import law
-from cgrsp_simpy.rental.policies.law import Delay, Law, Outlook
+from cgrsp_simpy.rental.policies import outlook
+from cgrsp_simpy.rental.policies.outlook import Delay, Forecasts, Outlook
 from cgrsp_simpy.rental.policies.rules import (
     Index,
     ListPolicy,
@@ -294,14 +294,14 @@ def bulk(
     return Bulk(scenario, policy, seed, tables(blocks), records).finish()
 
 
-def arrays(given: Law, levels: int) -> Law:
-    """Convert a Law to arrays for `kernel`. levels: number of complexities."""
+def arrays(given: Forecasts, levels: int) -> Forecasts:
+    """Convert Forecasts to arrays for `kernel`. levels: number of complexities."""
 
     def row(delay: Delay) -> tuple[Any, ...]:
-        parts = [*delay.parts, *[law.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
+        parts = [*delay.parts, *[outlook.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
         return (list(map(tuple, parts)), *delay[1:])
 
-    warm = [law.NO_DELAY] * len(given.delays[0])
+    warm = [outlook.NO_DELAY] * len(given.delays[0])
     most = max(len(hours) for own in given.later for hours in own)
     later = np.zeros((len(given.starts_s), 2 * len(warm), most), state.LATER)
     later["after_s"], later["seen"] = math.inf, True  # padding
@@ -310,7 +310,7 @@ def arrays(given: Law, levels: int) -> Law:
             rows = [(start_s, row(delay), seen) for start_s, delay, seen in hours]
             later[band, kind, : len(rows)] = rows
     lines = np.array([by_level[:levels] for by_level in given.lines], state.LINE)
-    return Law(
+    return Forecasts(
         np.array(given.starts_s, float),
         np.array(given.rates),
         np.array(given.spares),
@@ -392,9 +392,9 @@ class Fixed:
         self.known = known
 
     @cached_property
-    def weighed(self) -> Law:
-        """The Law of triage, as arrays."""
-        return arrays(Outlook(self.known).law, self.setting.by_level.shape[1])
+    def weighed(self) -> Forecasts:
+        """The Forecasts of triage, as arrays."""
+        return arrays(Outlook(self.known).forecasts, self.setting.by_level.shape[1])
 
     def under(self, policy: Made) -> state.Setting:
         """Return the Setting for a policy."""
@@ -487,9 +487,9 @@ class Bulk:
             state.STOCK: self._stock,
         }
         weighs = isinstance(self.policy, Triage)
-        law = self.setup.weighed if weighs else None
+        forecasts = self.setup.weighed if weighs else None
         _report_first_use("triage.by_cost" if weighs else "rules.by_rules")
-        while (need := loop.advance(self.run, self.setting, law)) != state.ENDED:
+        while (need := loop.advance(self.run, self.setting, forecasts)) != state.ENDED:
             if need == state.FAILED:
                 return None
             needs[need]()

@@ -15,7 +15,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import GpuType, catalogue, round_robin
-from cgrsp_simpy.market.law import Market, Measured, clock_of
+from cgrsp_simpy.market.model import Market, Measured, clock_of
 from cgrsp_simpy.rental.job import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.terms import Opening, Terms, slot_hours
@@ -159,12 +159,12 @@ def on_market(
     for name, their_name in types.items():
         check_one_of("GPU type of the scenario", name, ours)
         check_one_of("type of the market", their_name, theirs)
-    laws = {model.gpu: model for model in market.stock}
+    models = {model.gpu: model for model in market.stock}
     replays = {model.gpu: model for model in market.series}
     measured_market = replace(
         scenario.market,
         stock=tuple(
-            replace(laws[their_name], gpu=name) for name, their_name in types.items()
+            replace(models[their_name], gpu=name) for name, their_name in types.items()
         ),
         series=tuple(
             replace(replays[their_name], gpu=name)

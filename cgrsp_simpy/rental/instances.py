@@ -18,7 +18,7 @@ from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import delay_until, policy_name
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import HIGH, LOW, Clock, Status
+from cgrsp_simpy.market.model import HIGH, LOW, Clock, Status
 from cgrsp_simpy.market.stock import DAY_S, Stock
 from cgrsp_simpy.rental.job import ArrivalRates, Draws, Job, Met
 from cgrsp_simpy.rental.record import Totals

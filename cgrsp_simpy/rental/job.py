@@ -30,7 +30,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
     validated,
 )
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 
 TWO = ("tight", "loose")  # the classes of the thesis
 

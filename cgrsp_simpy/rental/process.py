@@ -8,7 +8,7 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.engine.simulation import Process, Simulation
-from cgrsp_simpy.market.law import LOW
+from cgrsp_simpy.market.model import LOW
 from cgrsp_simpy.rental.instances import RentedJob, provisioning
 from cgrsp_simpy.rental.job import Draws, Job
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import Metric
-from cgrsp_simpy.market.law import Status
+from cgrsp_simpy.market.model import Status
 from cgrsp_simpy.rental.job import TWO, DeadlineClass
 
 STATUS_NAMES = [status.name.title() for status in Status]

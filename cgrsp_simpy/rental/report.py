@@ -16,7 +16,7 @@ from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import NO_COLUMNS, Report, columns_of, rows_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.logs import Tags
-from cgrsp_simpy.market.law import LOW
+from cgrsp_simpy.market.model import LOW
 from cgrsp_simpy.market.stock import DAY_S, Stock, law_changes_s
 from cgrsp_simpy.rental.job import Job
 from cgrsp_simpy.rental.policies.rules import (

@@ -20,7 +20,7 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.engine.view import first_come
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, catalogue, round_robin
-from cgrsp_simpy.market.law import Market, clock_of
+from cgrsp_simpy.market.model import Market, clock_of
 from cgrsp_simpy.market.stock import DAY_S, Stock, start_s
 from cgrsp_simpy.rental.instances import Budget, Renting
 from cgrsp_simpy.rental.job import Draws, Job, Service, check_job
@@ -372,7 +372,7 @@ class Scenario(Model):
             complexity_mix=load.mix,
             classes=load.classes,
             gpus_per_job=load.gpus_per_job,
-            market=self.market.law,
+            market=self.market.known,
             arrival_rates=load.rates if isinstance(load, HourlyWorkload) else None,
             terms=self.terms,
         )

@@ -36,7 +36,7 @@ from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import GpuType, round_robin
-from cgrsp_simpy.market.law import HIGH, LOW, Status
+from cgrsp_simpy.market.model import HIGH, LOW, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.job import Draws, Job, Met, check_job
 from cgrsp_simpy.rental.report import explained

@@ -22,7 +22,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
-from cgrsp_simpy.market.law import Market, one_per_type
+from cgrsp_simpy.market.model import Market, one_per_type
 from cgrsp_simpy.rental.job import HOURS
 
 DAY_H = 24

@@ -20,7 +20,7 @@ from cgrsp_simpy.base.files import (
 from cgrsp_simpy.base.parts import check_own, part_of, schema, tables_of
 from cgrsp_simpy.logs import Reading
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.market.law import CLOCKS, Clock, Market, clock_of
+from cgrsp_simpy.market.model import CLOCKS, Clock, Market, clock_of
 from cgrsp_simpy.rental.job import (
     DeadlineClass,
     DeadlineClasses,

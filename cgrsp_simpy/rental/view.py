@@ -21,7 +21,7 @@ from cgrsp_simpy.engine.resources import ResourceSubset, lowest_bit
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.engine.view import SealedDict, SealedList, read_only
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import Market, Status
+from cgrsp_simpy.market.model import Market, Status
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.rental.job import ArrivalRates, DeadlineClass, Job
 from cgrsp_simpy.rental.terms import Terms

@@ -24,7 +24,7 @@ import numpy as np
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.gpu import THESIS_GPUS, GpuType, round_robin
-from cgrsp_simpy.market.law import CLOCKS, Clock, HourlyStock, Market
+from cgrsp_simpy.market.model import CLOCKS, Clock, HourlyStock, Market
 from cgrsp_simpy.rental.job import DeadlineClass, DeadlineClasses
 from cgrsp_simpy.rental.policies import POLICIES
 from cgrsp_simpy.rental.scenario import Scenario

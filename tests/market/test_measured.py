@@ -16,8 +16,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import naming_nothing
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.market.gpu import GPUS_2025
-from cgrsp_simpy.market.law import Holding
-from cgrsp_simpy.market.measured import Law, Polls, StockFit, measured_toml, series_of
+from cgrsp_simpy.market.measured import (
+    PolledModel,
+    Polls,
+    StockFit,
+    measured_toml,
+    series_of,
+)
+from cgrsp_simpy.market.model import Holding
 from cgrsp_simpy.market.series import Snapshots, read_market
 from cgrsp_simpy.market.stock import Stock
 
@@ -31,7 +37,7 @@ def made(status, step_s=600.0, gpu="A", start=None):
 
 
 def simulated(tau_s, step_s, days, seed, chances, **scales):
-    """Snapshots of a law."""
+    """Snapshots of a model."""
     gpu = cg.THESIS_GPUS[0]
     own = cg.HourlyStock(gpu.name, chances, tau_s, **scales)
     market = cg.Market(cg.Clock(((0, 1.0),)), stock=(own,))
@@ -98,10 +104,10 @@ def test_a_known_law_of_two_scales_is_found_again(two):
     assert found.switch_s == pytest.approx(900, rel=0.15)
     assert found.first_share == pytest.approx(0.8, abs=0.04)
     assert found.every_s == 600
-    law = cg.Market(stock=(found,)).holding(found.gpu)
+    model = cg.Market(stock=(found,)).holding(found.gpu)
     for lag in (1, 6, 36, 72):
         same = 0.68 + 0.32 * math.exp(-600 * lag / 900)
-        assert law.kept(0, 600 * lag) == pytest.approx(
+        assert model.kept(0, 600 * lag) == pytest.approx(
             math.exp(-lag / 60) * same, abs=0.03
         )
 
@@ -173,7 +179,9 @@ def test_a_law_is_evaluated_pair_by_pair():
     parts = (np.arange(20) + 0.5)[:, None] / 20
     x = (parts > np.cumsum(chances, axis=1)[:, None, :2]).sum(axis=2)  # (hours, parts)
     status, hour = rng.integers(-1, 3, 200), (5 + np.arange(200) // 3) % 24
-    law = Law(Polls(made(status, 1200.0, start=datetime(2025, 1, 1, 5))), chances)
+    model = PolledModel(
+        Polls(made(status, 1200.0, start=datetime(2025, 1, 1, 5))), chances
+    )
     known = x[hour[status >= 0]]
 
     def pairs_of(lag):
@@ -201,19 +209,19 @@ def test_a_law_is_evaluated_pair_by_pair():
         apart = means[0] * means[1]
         left = np.sum((before - means[0]) * (after - means[1]))
         kept = left / np.sum(same - apart)
-        assert law.kept(lag) == pytest.approx((kept, len(before)))
+        assert model.kept(lag) == pytest.approx((kept, len(before)))
         covariance = np.mean(0.3 * same + 0.7 * apart) - known.mean() ** 2
-        assert law.correlation(lag, 0.3) == pytest.approx(covariance / known.var())
+        assert model.correlation(lag, 0.3) == pytest.approx(covariance / known.var())
     for low in (True, False):
         one, other = (
             ((x == 2) == low) for x in map(np.array, [*zip(*pairs_of(1))][1:3])
         )
         stays = 0.3 * np.mean(one & other, axis=1) + 0.7 * one.mean(1) * other.mean(1)
         ends = (one.mean(1) - stays).sum()
-        assert law.runs(low, 0.3) == pytest.approx((stays.sum(), ends))
+        assert model.runs(low, 0.3) == pytest.approx((stays.sum(), ends))
     lags = (1, 2, 3, 5, 7, 11, 16, 24, 36)
     gains = [np.mean([gain(lag, day) for lag in lags]) for day in range(3)]
-    assert law.tells_more(MANY, FEW) == pytest.approx(gains)
+    assert model.tells_more(MANY, FEW) == pytest.approx(gains)
 
 
 test_what_is_too_short_or_too_sparse_is_told = refusals(

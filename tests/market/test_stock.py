@@ -15,7 +15,7 @@ from support import check_refused, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide.gaps import over_seeds
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.market.stock import Stock, last_poll_s
 from cgrsp_simpy.studies.subject import subject_of
 

@@ -22,7 +22,7 @@ from cgrsp_simpy.dag import generate as dag_generate
 from cgrsp_simpy.decide.month import THESIS_MIX
 from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.hgsp.instance import CLUSTERS
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.papers.dag import searches as network
 from cgrsp_simpy.papers.hgsp import sagreedy
 from cgrsp_simpy.papers.llm import table as llm_paper

@@ -15,7 +15,7 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.hgsp.generate import LEVELS
-from cgrsp_simpy.market.measured import Law
+from cgrsp_simpy.market.measured import PolledModel
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.spot import expected
@@ -215,7 +215,9 @@ def fitted():
         {
             "scales": (each.stock.persistence_s, each.stock.switch_s),
             "first_share": each.stock.first_share,
-            "one scale": Law(each.polls, np.array(each.stock.chances)).one_scale(),
+            "one scale": PolledModel(
+                each.polls, np.array(each.stock.chances)
+            ).one_scale(),
             "short": each.short_pct,
             "correlations": [each.correlation(lag_h) for lag_h in (1 / 6, 2, 20, 120)],
             "runs": (each.run_h(True), each.run_h(False)),

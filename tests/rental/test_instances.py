@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support import refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.market.stock import Stock
 from cgrsp_simpy.studies.subject import subject_of
 

@@ -17,7 +17,7 @@ from support import (
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.rental.instances import PreemptionTimes
 from cgrsp_simpy.rental.policies import PREEMPTIVE
 from cgrsp_simpy.rental.policies.classic import fitting

@@ -10,7 +10,7 @@ import pytest
 from support import check_bad_input, check_refused, outcome, refusals
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS, Measured
+from cgrsp_simpy.market.model import CLOCKS, Measured
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of

@@ -14,7 +14,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cli import decisions as verb
 from cgrsp_simpy.cli import parser_of
 from cgrsp_simpy.decide.bounds import Bound, lower_bound
-from cgrsp_simpy.decide.occupation import Laws, levels_of
+from cgrsp_simpy.decide.occupation import HoldTimes, levels_of
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.workload import DeadlineClasses, JobList, PoissonWorkload
@@ -207,9 +207,9 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name, most_s)
     jobs = JobList((cg.Job(0, 0, 9000),))
     scenario = cg.Scenario("", jobs, (gpu,), (gpu,), market=CERTAIN, service=service)
     [level], _ = levels_of(scenario, drawn(scenario))
-    laws = Laws([gpu], [level], [(20.0, most_s)] * 3, 10.0, [(0.2, 0.3, 0.5)])
-    beyond, held_s = laws.beyond[0, 0, 0], laws.held_s[0, 0, 0]
-    u = 10.0 * np.arange(laws.last + 1)
+    holds = HoldTimes([gpu], [level], [(20.0, most_s)] * 3, 10.0, [(0.2, 0.3, 0.5)])
+    beyond, held_s = holds.beyond[0, 0, 0], holds.held_s[0, 0, 0]
+    u = 10.0 * np.arange(holds.last + 1)
     assert beyond[:-1] == pytest.approx(
         later(u[:-1]), abs=1e-9 if most_s == 20 else 1e-3
     )
@@ -217,7 +217,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name, most_s)
     fine = np.arange(0, u[-1], 0.5) + 0.25
     summed = np.concatenate([[0], np.cumsum(later(fine)) * 0.5])[::20]
     assert held_s == pytest.approx(summed[: len(u)], abs=0.05)
-    assert laws.mean_s[0, 0, 0] == held_s[-1] <= 600 + (20 + most_s) / 2
+    assert holds.mean_s[0, 0, 0] == held_s[-1] <= 600 + (20 + most_s) / 2
 
 
 @pytest.mark.slow

@@ -8,7 +8,13 @@ import pytest
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.gpu import GPUS_2025
-from cgrsp_simpy.market.measured import Law, Measured, Polls, StockFit, series_of
+from cgrsp_simpy.market.measured import (
+    Measured,
+    PolledModel,
+    Polls,
+    StockFit,
+    series_of,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +40,7 @@ def laws(path):
     """The snapshots of a file, and their laws of one scale and of two."""
     [own] = cg.read_market(path)
     two = cg.fit_stock(own)
-    one = Law(two.polls, np.array(two.stock.chances)).one_scale()
+    one = PolledModel(two.polls, np.array(two.stock.chances)).one_scale()
     stock = replace(two.stock, **one._asdict())
     return own, {"one": StockFit(two.polls, stock), "two": two}
 

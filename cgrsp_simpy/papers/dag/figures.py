@@ -526,7 +526,7 @@ def _held(nodes: list[Row]) -> int:
     note=lambda runs: (
         f"500 pairs of random plans of {runs.nodes} nodes on 10 GPUs. Even: each GPU"
         " equally likely;\n"
-        "uneven: with probabilities from a Dirichlet law of parameter 1, drawn for"
+        "uneven: probabilities from a Dirichlet distribution of parameter 1, drawn for"
         " each plan"
     ),
 )

@@ -40,7 +40,7 @@ def of_table_one(
     seeds: int | None = None, executor: Executor | int | None = None
 ) -> list[Entry]:
     """Judge the cells of Table I by simulation."""
-    drawn = "the tasks are drawn by the law of the authors' file"
+    drawn = "the tasks are drawn from the distribution of the authors' file"
     return [
         Entry(
             "Table I",

@@ -17,7 +17,7 @@ from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.gpu import THESIS_GPUS
-from cgrsp_simpy.market.law import CLOCKS, Status
+from cgrsp_simpy.market.model import CLOCKS, Status
 from cgrsp_simpy.papers.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
 from cgrsp_simpy.papers.thesis.experiments import Results
 from cgrsp_simpy.papers.thesis.published import JOBS_OF_TYPES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cgrsp_simpy.market.gpu import GpuType, round_robin
-from cgrsp_simpy.market.law import Clock, Market
+from cgrsp_simpy.market.model import Clock, Market
 from cgrsp_simpy.rental.job import Job, Service
 from cgrsp_simpy.rental.policies.rules import (
     ListPolicy,

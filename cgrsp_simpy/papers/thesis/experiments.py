@@ -18,7 +18,7 @@ from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.month import THESIS_MIX, Month, MonthSubject
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.market.law import Status
+from cgrsp_simpy.market.model import Status
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.scenario import Scenario

@@ -18,7 +18,7 @@ from cgrsp_simpy.engine.resources import Slot
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.market.gpu import THESIS_GPUS
-from cgrsp_simpy.market.law import Market
+from cgrsp_simpy.market.model import Market
 from cgrsp_simpy.papers.thesis import example_figures, table_figures
 from cgrsp_simpy.papers.thesis.experiments import (
     MONTH,

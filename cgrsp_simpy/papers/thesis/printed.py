@@ -23,7 +23,7 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.checks import check_one_of
 from cgrsp_simpy.decide.month import THESIS_MIX, month
 from cgrsp_simpy.market.gpu import THESIS_GPUS
-from cgrsp_simpy.market.law import CLOCKS, Market
+from cgrsp_simpy.market.model import CLOCKS, Market
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.papers.ledger import (
     DIFFERENT,

@@ -31,7 +31,7 @@ from cgrsp_simpy.rental.kernel.state import (
     State,
 )
 from cgrsp_simpy.rental.kernel.triage import by_cost
-from cgrsp_simpy.rental.policies.law import Law
+from cgrsp_simpy.rental.policies.outlook import Forecasts
 
 
 @inlined
@@ -175,21 +175,21 @@ def until_decision(run: State, setting: Setting) -> int:
 
 
 @standalone
-def advance(run: State, setting: Setting, law: Law | None) -> int:
+def advance(run: State, setting: Setting, forecasts: Forecasts | None) -> int:
     """Process events until data are needed or the run ends; return which.
 
-    law: for triage; None for decisions by rules. It is compiled once for each.
+    forecasts: for triage; None for decisions by rules. It is compiled once for each.
     """
     while True:
         need = until_decision(run, setting)
         if need != DECIDE:
             return need
-        if law is None:
+        if forecasts is None:
             if run.at_s[len(run.fleet) + 1] < math.inf:  # set in the run's first state
                 comes(run, len(run.fleet) + 1, math.inf, 0)
             succeeded = by_rules(run, setting)
         else:
-            succeeded = by_cost(run, setting, law)
+            succeeded = by_cost(run, setting, forecasts)
         if not succeeded:
             return FAILED
         carry_out(run, setting)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.rental.policies.law import Delay
+from cgrsp_simpy.rental.policies.outlook import Delay
 from cgrsp_simpy.rental.policies.triage import Front
 
 # return values of `advance`: what it needs; DECIDE: of `until_decision`
@@ -72,7 +72,7 @@ SLOT = record("row next payer kind", "held_s since_s")
 SENT = record("row nth kind slot")
 # the time for which an instance was kept warm after a job
 KEPT = record("job slot", "from_s to_s")
-# of triage: a front, and what a law has
+# of triage: a front, and what forecasts have
 FRONT = record(
     *[
         " ".join(field.name for field in fields(Front) if field.type == kind)

@@ -10,7 +10,13 @@ from cgrsp_simpy.market.stock import last_poll_s
 from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, send
 from cgrsp_simpy.rental.kernel.state import Setting, State
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.law import Law, band_at, beyond, completed, until_s
+from cgrsp_simpy.rental.policies.outlook import (
+    Forecasts,
+    band_at,
+    beyond,
+    completed,
+    until_s,
+)
 from cgrsp_simpy.rental.policies.triage import Queue
 
 CALLED = (
@@ -22,13 +28,13 @@ for function in CALLED:
 
 
 @inlined
-def by_cost(run: State, setting: Setting, law: Law) -> bool:
+def by_cost(run: State, setting: Setting, forecasts: Forecasts) -> bool:
     """Dispatch jobs as triage does; return False if it would wake at once."""
     number, now_s = run.number, run.now_s[0]
-    band, turn = band_at(law, now_s), run.turn[: run.number.classes]
+    band, turn = band_at(forecasts, now_s), run.turn[: run.number.classes]
     queue = Queue(run.due_s, run.first, run.last, setting.weight, setting.level, turn)
-    delays, chances = law.delays[band], law.later[band]
-    now = triage.moment_of(law, setting.of_order, queue, delays, chances, now_s)
+    delays, chances = forecasts.delays[band], forecasts.later[band]
+    now = triage.moment_of(forecasts, setting.of_order, queue, delays, chances, now_s)
     line_usd, left, again_s = triage.line_of(now), number.waiting, math.inf
     run.taken[:] = 0
     while number.idle:

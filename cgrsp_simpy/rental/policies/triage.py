@@ -1,8 +1,8 @@
 """Triage: apparent tardiness cost in USD, with slots left idle if that costs less.
 
 All costs are in USD: u per second of waiting, v per second of lateness, M per missed
-deadline, and the rent. With D the provisioning delay expected at the decision (`law`),
-W the mean execution time, including work repeated after preemptions, and x = deadline -
+deadline, and the rent. With D the provisioning delay expected now (`outlook`), W
+the mean execution time, including work repeated after preemptions, and x = deadline -
 now - W the laxity, a dispatch costs a job
 
     c = u E[D] + v E[(D - x)+] + M P(D > x),                                        (1)
@@ -67,10 +67,10 @@ from typing import Any
 
 from cgrsp_simpy.base.parameters import NotNegative, Positive, declared
 from cgrsp_simpy.base.policy import Wake
-from cgrsp_simpy.rental.policies.law import (
+from cgrsp_simpy.rental.policies.outlook import (
     Delay,
+    Forecasts,
     Later,
-    Law,
     Outlook,
     band_at,
     beyond,
@@ -118,8 +118,8 @@ class Queue(namedtuple("Queue", "due_s first last weight level turn")):
 class Moment(
     namedtuple(
         "Moment",
-        "law queue delays later now_s band rate done wait_usd late_usd miss_usd ahead_s"
-        " slot_usd",
+        "forecasts queue delays later now_s band rate done wait_usd late_usd miss_usd"
+        " ahead_s slot_usd",
     )
 ):
     """Values that are constant in a decision.
@@ -133,30 +133,35 @@ class Moment(
 
 
 def moment_of(
-    law: Law, prices: Any, queue: Queue, delays: Any, later: Any, now_s: float
+    forecasts: Forecasts,
+    prices: Any,
+    queue: Queue,
+    delays: Any,
+    later: Any,
+    now_s: float,
 ) -> Moment:
     """Compute a decision's Moment. prices: the policy's parameters, in order."""
-    band, waiting, weight = band_at(law, now_s), 0, 0.0
+    band, waiting, weight = band_at(forecasts, now_s), 0, 0.0
     for job_class in queue.turn:
         number = queue.last[job_class] - queue.first[job_class]
         waiting += number
         weight += queue.weight[job_class] * number
-    wait_usd, rate = prices[2] / 60, law.rates[band]
-    line_sd_s = law.variations[band] * sqrt(waiting) / rate
+    wait_usd, rate = prices[2] / 60, forecasts.rates[band]
+    line_sd_s = forecasts.variations[band] * sqrt(waiting) / rate
     return Moment(
-        law,
+        forecasts,
         queue,
         delays,
         later,
         now_s,
         band,
         rate,
-        completed(law, now_s),
+        completed(forecasts, now_s),
         wait_usd,
         prices[1] / 60,
         prices[0],
         prices[3] + prices[4] * line_sd_s,
-        wait_usd * weight / law.slots * rate / law.spares[band],
+        wait_usd * weight / forecasts.slots * rate / forecasts.spares[band],
     )
 
 
@@ -166,7 +171,7 @@ def moment_of(
 def late_of(now: Moment, job_class: int) -> int:
     """Return the position of the first job of a class that is not yet late."""
     queue = now.queue
-    ready_s = now.now_s + now.law.fastest_s[queue.level[job_class]]
+    ready_s = now.now_s + now.forecasts.fastest_s[queue.level[job_class]]
     first, last = queue.first[job_class], queue.last[job_class]
     return int(bisect_left(queue.due_s[job_class], ready_s, first, last))
 
@@ -210,13 +215,13 @@ def service_usd(now: Moment, front: Any, kind: int) -> tuple[float, float]:
     """Return (2) for a job on a slot of a type, and the part of it that is neither rent
     of W nor delay of other jobs.
     """
-    law, level, delay = now.law, front.level, now.delays[kind]
-    work_s = law.work_s[kind][level]
+    forecasts, level, delay = now.forecasts, front.level, now.delays[kind]
+    work_s = forecasts.work_s[kind][level]
     left_s = front.deadline_s - now.now_s - work_s
     usd = front.weight * cost_usd(now, delay, left_s, 0.0)
-    usd += delay.held_s * law.billed_usd_per_h[kind] / 3600
+    usd += delay.held_s * forecasts.billed_usd_per_h[kind] / 3600
     others_usd = now.slot_usd * (work_s + delay.held_s)
-    return law.rent_usd[kind][level] + usd + others_usd, usd
+    return forecasts.rent_usd[kind][level] + usd + others_usd, usd
 
 
 def soonest(now: Moment, offers: Any) -> int:
@@ -230,7 +235,7 @@ def soonest(now: Moment, offers: Any) -> int:
 
 def index_of(now: Moment, front: Any, kind: int) -> float:
     """Return (3) for a job on a slot of a type, per GPU."""
-    delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
+    delay, work_s = now.delays[kind], now.forecasts.work_s[kind][front.level]
     chance, _ = beyond(delay, front.deadline_s - now.now_s - work_s)
     usd = front.weight * rate_usd(now, front.deadline_s - work_s, chance)
     return float(usd / ((work_s + delay.held_s) * front.gpus))
@@ -243,7 +248,7 @@ def rate_usd(now: Moment, start_s: float, chance: float) -> float:
     """
     usd: float = now.wait_usd + chance * now.late_usd
     if chance < 1.0:
-        slack_s = (completed(now.law, start_s) - now.done) / now.rate
+        slack_s = (completed(now.forecasts, start_s) - now.done) / now.rate
         urgency = exp(-slack_s / now.ahead_s) / now.ahead_s
         usd += (1.0 - chance) * now.miss_usd * urgency
     return usd
@@ -307,7 +312,11 @@ def line_of(now: Moment) -> float:
         number = queue.last[job_class] - queue.first[job_class]
         if number:
             due_s, step = queue.due_s[job_class], max(1, number // SAMPLED)
-            work_s, total, sampled = now.law.fastest_s[queue.level[job_class]], 0.0, 0
+            work_s, total, sampled = (
+                now.forecasts.fastest_s[queue.level[job_class]],
+                0.0,
+                0,
+            )
             for at in range(
                 queue.first[job_class] + step // 2, queue.last[job_class], step
             ):
@@ -315,7 +324,7 @@ def line_of(now: Moment) -> float:
                 total += rate_usd(now, start_s, 1.0 if start_s < now_s else 0.0)
                 sampled += 1
             usd += queue.weight[job_class] * total / sampled * number
-    return float(usd / now.law.slots)
+    return float(usd / now.forecasts.slots)
 
 
 def saves(
@@ -323,14 +332,14 @@ def saves(
 ) -> bool:
     """Whether the left side of (4) is greater than the right. after_s: T."""
     kind, wait_s = offers[front.offer], after_s + later.delay.mean_s
-    delay, work_s = now.delays[kind], now.law.work_s[kind][front.level]
+    delay, work_s = now.delays[kind], now.forecasts.work_s[kind][front.level]
     if later.seen:
         slot_s = wait_s - delay.mean_s
     else:
         _, missing_s = beyond(delay, after_s - work_s)
         slot_s = work_s + later.delay.mean_s - missing_s
     usd = front.usd - front.weight * now.wait_usd * wait_s - line_usd * slot_s
-    usd -= later.delay.held_s * now.law.billed_usd_per_h[kind] / 3600
+    usd -= later.delay.held_s * now.forecasts.billed_usd_per_h[kind] / 3600
     if usd <= 0.0:  # not even if it is in time then
         return False
     chance, late_s = late_then(now, front.deadline_s, work_s, later, after_s)
@@ -355,24 +364,24 @@ def late_then(
         first, last = queue.first[job_class], queue.last[job_class]
         jobs += bisect_left(queue.due_s[job_class], due_s, first, last) - first
     start_s = max(begin_s, due_s - work_s)
-    room = completed(now.law, start_s) - completed(now.law, begin_s)
+    room = completed(now.forecasts, start_s) - completed(now.forecasts, begin_s)
     return max(chance, erfc((room - jobs) / sqrt(jobs) / 2) / 2), late_s
 
 
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
     """Whether waiting for a busy slot of another type costs less, by (5)."""
-    law, level = now.law, front.level
-    types = len(law.work_s) // 2  # cold and warm
-    now_usd = law.rent_usd[offers[front.offer]][level] + front.usd
-    for line in law.lines[now.band][level]:
+    forecasts, level = now.forecasts, front.level
+    types = len(forecasts.work_s) // 2  # cold and warm
+    now_usd = forecasts.rent_usd[offers[front.offer]][level] + front.usd
+    for line in forecasts.lines[now.band][level]:
         kind = line.kind
         if line.rent_usd >= now_usd:
             break
         if kind in offers or types + kind in offers:
             continue
-        left_s = front.deadline_s - now.now_s - law.work_s[kind][level]
-        delay = law.delays[now.band][kind]
-        usd = line.rent_usd + delay.held_s * law.billed_usd_per_h[kind] / 3600
+        left_s = front.deadline_s - now.now_s - forecasts.work_s[kind][level]
+        delay = forecasts.delays[now.band][kind]
+        usd = line.rent_usd + delay.held_s * forecasts.billed_usd_per_h[kind] / 3600
         after_s = left / line.spare
         if usd + front.weight * cost_usd(now, delay, left_s, after_s) < now_usd:
             return True
@@ -441,7 +450,7 @@ class Triage:
             return offered
 
         about = queue_of(classes), delays, later, view.now_s
-        now = quick(moment_of(outlook.law, self.prices, *about))
+        now = quick(moment_of(outlook.forecasts, self.prices, *about))
         taken = [[0, 0] for _ in classes]
         rows = [Front() for _ in range(2 * len(classes))]
         line_usd, left, again_s = -1.0, view.waiting, inf

@@ -3,7 +3,7 @@
 If stock persists and can be observed, the expected delay of a dispatch is known. Let
 p_k be the probabilities of the statuses at the current hour, D_k their mean delays
 (thesis Eq. 3.1 and 3.2), and q_k the probabilities given the last observation, perhaps
-in another hour (`law.seen_chances`):
+in another hour (`outlook.seen_chances`):
 
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held while Low
@@ -26,9 +26,9 @@ from math import inf
 from cgrsp_simpy.base.checks import check_number
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import Wake
-from cgrsp_simpy.market.law import LOW
+from cgrsp_simpy.market.model import LOW
 from cgrsp_simpy.rental.job import Job
-from cgrsp_simpy.rental.policies.law import ROUNDING, next_look_s, seen_chances
+from cgrsp_simpy.rental.policies.outlook import ROUNDING, next_look_s, seen_chances
 from cgrsp_simpy.rental.policies.rules import Tier, assign, tiers
 from cgrsp_simpy.rental.view import Assignment, SlotView, View
 
@@ -109,15 +109,15 @@ def expected_s(view: View, slot: SlotView) -> float:
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
-    law_s = summed(chance * own_s for chance, own_s in zip(chances, delays_s))
+    expected_s = summed(chance * own_s for chance, own_s in zip(chances, delays_s))
     holding = market.holding(slot.gpu.name)
     if seen_s is None or not holding.persistence_s:
-        return law_s
+        return expected_s
     seen = seen_chances(market, slot.gpu, view.now_s, seen_s, view.status(slot))
     now_s = summed(chance * own_s for chance, own_s in zip(seen, delays_s))
     recovers = 1 - chances[LOW]
     if recovers <= ROUNDING:
         return now_s
     recovery_s = holding.recovery_s(chances[LOW])
-    held_s = (recovery_s + law_s - chances[LOW] * delays_s[LOW]) / recovers
+    held_s = (recovery_s + expected_s - chances[LOW] * delays_s[LOW]) / recovers
     return inf if now_s > held_s else now_s

@@ -15,7 +15,7 @@ from support import refusals, several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.law import Outlook, completed, expected_work_s
+from cgrsp_simpy.rental.policies.outlook import Outlook, completed, expected_work_s
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
 
 HOUR = 3600.0
@@ -95,7 +95,7 @@ class Definition:
         return gpu.mean_execution_s[job.complexity - 1] * gpu.price_usd_per_h / 3600
 
     def completed(self, from_s, to_s):
-        law = self.outlook.law
+        law = self.outlook.forecasts
         return completed(law, to_s) - completed(law, from_s)
 
     def cost(self, delay, left_s, after_s=0.0):
@@ -425,7 +425,7 @@ def test_r_of_a_long_class_is_that_of_a_sample():
 
     def r_of(queue):
         view = cg.day("hectic", slots=[FAST, FAST]).moment(queue, PEAK_S)
-        law, queue = Outlook(view.known).law, queue_of(view.classes)
+        law, queue = Outlook(view.known).forecasts, queue_of(view.classes)
         own = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
         return line_of(own), Definition(policy, view)
 

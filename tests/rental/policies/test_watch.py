@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import CLOCKS
+from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.rental.policies.watch import expected_s
 
 GPU = cg.THESIS_GPUS[0]

@@ -1,4 +1,4 @@
-"""The law of the stock: expected delays, information from a look, better hours, jobs
+"""Forecasts of the stock: expected delays, information from a look, better hours, jobs
 that are completed.
 """
 
@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.market.law import LOW, Status
+from cgrsp_simpy.market.model import LOW, Status
 from cgrsp_simpy.market.stock import Stock
-from cgrsp_simpy.rental.policies.law import (
+from cgrsp_simpy.rental.policies.outlook import (
     Band,
     Later,
     Outlook,
@@ -39,7 +39,7 @@ def known_of(market=None, slots=(SLOW, FAST, FAST), **day):
     return (replace(made, market=market) if market else made).known()
 
 
-# ---- the law of a delay ----
+# ---- the distribution of a delay ----
 
 RANGES = st.tuples(st.floats(0, 900), st.just(0.0) | st.floats(0.01, 900)).map(
     lambda pair: (pair[0], pair[0] + pair[1])
@@ -115,7 +115,7 @@ ON_ONE = cg.Market(persistence_s=1500, sight="poll:5000")
 def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
     market, after_s, seeds, least
 ):
-    """Seen 500 s before hour 4, at which the law changes, met after it; 4 standard
+    """Seen 500 s before hour 4, at which the model changes, met after it; 4 standard
     errors.
     """
     then_s, now_s = 4 * HOUR - 500, 4 * HOUR + after_s
@@ -135,7 +135,7 @@ def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
 
 @pytest.mark.slow
 def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
-    """From a poll at which it is Low, in hours of one law: 1000 seeds, 4 standard
+    """From a poll at which it is Low, in hours of one model: 1000 seeds, 4 standard
     errors; the slow scale alone is far off.
     """
     later = replace(ON_TWO, stock=(replace(TWO, chances=[(0.3, 0.1, 0.6)] * 24),))
@@ -152,7 +152,7 @@ def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
 
 
 def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
-    """Low at the next look with the chance that the law gives to it now."""
+    """Low at the next look with the chance that the model gives to it now."""
     made = replace(cg.day("hectic", slots=[SLOW]), market=ON_TWO)
     now_s, look_s = 2000.0, 600.0
     seeds = (i for i in range(99) if Stock(ON_TWO, i).status(GPU, 1300.0, 0.0) == LOW)
@@ -215,7 +215,7 @@ def plain_rate(known, time_s):
 
 @st.composite
 def quarters(draw):
-    """A market whose law changes at quarters of an hour, or each hour of some types."""
+    """A market that changes at quarters of an hour, or each hour of some types."""
     hours = draw(st.lists(st.integers(1, 95), max_size=5, unique=True))
     bands = [(hour / 4, draw(st.floats(0, 1.4))) for hour in [0, *sorted(hours)]]
     clock = cg.Clock(tuple(bands), draw(st.integers(0, 95)) / 4)
@@ -236,7 +236,7 @@ def test_what_the_fleet_completes_is_the_sum_over_quarters_of_an_hour(
     total = math.copysign(total, quarter) if quarter else 0.0
     total += plain_rate(known, quarter * QUARTER_S + 450) * rest_s
     outlook = Outlook(known)
-    assert completed(outlook.law, quarter * QUARTER_S + rest_s) == pytest.approx(
+    assert completed(outlook.forecasts, quarter * QUARTER_S + rest_s) == pytest.approx(
         total, abs=1e-6
     )
     band = outlook.band(quarter * QUARTER_S + 450)

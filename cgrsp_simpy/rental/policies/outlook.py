@@ -2,7 +2,8 @@
 
 A `Delay` is the distribution of a provisioning delay (thesis Eq. 3.1 and 3.2). An
 `Outlook` has those of all types and hours of a run and, if stock persists and is
-observed, of the present. The functions of a `Law` also run compiled (`rental.kernel`).
+observed, of the present. The functions of `Forecasts` also run compiled
+(`rental.kernel`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.market.gpu import GpuType
-from cgrsp_simpy.market.law import HIGH, LOW, MEDIUM, Market, Status
+from cgrsp_simpy.market.model import HIGH, LOW, MEDIUM, Market, Status
 from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import HOURS
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
@@ -227,9 +228,9 @@ class Band:
         return max(rate - arrivals, BURST * rate)
 
 
-class Law(
+class Forecasts(
     namedtuple(
-        "Law",
+        "Forecasts",
         "starts_s rates spares variations done delays later lines work_s rent_usd"
         " billed_usd_per_h fastest_s slots",
     )
@@ -247,16 +248,20 @@ class Law(
     __slots__ = ()
 
 
-def band_at(law: Law, time_s: float) -> int:
+def band_at(forecasts: Forecasts, time_s: float) -> int:
     """Return the index of the band at a time."""
-    return bisect_right(law.starts_s, time_s % DAY_S, 0, len(law.starts_s)) - 1
+    return (
+        bisect_right(forecasts.starts_s, time_s % DAY_S, 0, len(forecasts.starts_s)) - 1
+    )
 
 
-def completed(law: Law, time_s: float) -> float:
+def completed(forecasts: Forecasts, time_s: float) -> float:
     """Return the number of jobs completed until a time by a fleet always busy."""
-    band, since_s = band_at(law, time_s), time_s % DAY_S
-    until_band = time_s // DAY_S * law.done[-1] + law.done[band]
-    return float(until_band + law.rates[band] * (since_s - law.starts_s[band]))
+    band, since_s = band_at(forecasts, time_s), time_s % DAY_S
+    until_band = time_s // DAY_S * forecasts.done[-1] + forecasts.done[band]
+    return float(
+        until_band + forecasts.rates[band] * (since_s - forecasts.starts_s[band])
+    )
 
 
 def until_s(start_s: float, time_s: float) -> float:
@@ -275,7 +280,7 @@ def _plain(kind: Any) -> Any:
 
 
 class Outlook:
-    """Forecasts of a run's stock, in advance and at a decision; law: as numbers."""
+    """Forecasts of a run's stock, in advance and at a decision."""
 
     def __init__(self, known: OperatorKnowledge) -> None:
         self.known, self.market = known, known.market
@@ -291,8 +296,8 @@ class Outlook:
         for band, end_s in zip(self.bands, [*starts_s[1:], DAY_S]):
             done.append(done[-1] + band.rate * (end_s - band.start_s))
         billed = known.terms.billed_from == "provisioning"
-        self.law = quick(
-            Law(
+        self.forecasts = quick(
+            Forecasts(
                 starts_s,
                 [band.rate for band in self.bands],
                 [band.spare for band in self.bands],
@@ -332,7 +337,7 @@ class Outlook:
 
     def band(self, time_s: float) -> Band:
         """Return the band at a time."""
-        return self.bands[band_at(self.law, time_s)]
+        return self.bands[band_at(self.forecasts, time_s)]
 
     def kinds(self, view: View, offers: Sequence[SlotView]) -> list[int]:
         """Return the types on offer by index, plus the number of types if warm."""
@@ -346,8 +351,8 @@ class Outlook:
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []
-        place = band_at(self.law, now_s)
-        band, better = self.bands[place], self.law.later[place][self.types[gpu]]
+        place = band_at(self.forecasts, now_s)
+        band, better = self.bands[place], self.forecasts.later[place][self.types[gpu]]
         seen_s = view.seen_s(slot)
         if seen_s is None or not market.holding(gpu.name).persistence_s:
             return band.delays[gpu.name], better
@@ -357,16 +362,16 @@ class Outlook:
             return delay, []
         if not per_s:
             return delay, better
-        look_s, law = next_look_s(market, now_s), band.chances[gpu.name]
+        look_s, stock = next_look_s(market, now_s), band.chances[gpu.name]
         kept = market.holding(gpu.name).kept(now_s, now_s + look_s, seen_s)
-        high, medium, low = (p + (q - p) * kept for p, q in zip(law, chances))
+        high, medium, low = (p + (q - p) * kept for p, q in zip(stock, chances))
         back_s = 1 / per_s  # from Low stock at that look
         if market.poll_s:  # until the first poll with another status
             back_s = market.poll_s / -expm1(-per_s * market.poll_s)
         if better:
             back_s *= 1 - exp(-per_s * until_s(better[-1].after_s, now_s))
-        regained = low / (1 - law[LOW])  # Low stock is replaced by the stock model
-        good = high + regained * law[HIGH], medium + regained * law[MEDIUM], 0.0
+        regained = low / (1 - stock[LOW])  # Low stock is replaced by the stock model
+        good = high + regained * stock[HIGH], medium + regained * stock[MEDIUM], 0.0
         later = Later(look_s + low * back_s, delay_of(market.delay_s, good), True)
         return delay, [*better, later]
 

@@ -430,7 +430,7 @@ class Market:
         )
 
     @property
-    def law(self) -> Market:
+    def known(self) -> Market:
         """The market without its recorded series, as schedulers may know it."""
         if not self.series:
             return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from math import ceil, floor, inf
+from math import ceil, inf
 
 from numpy.random import Generator
 
@@ -22,7 +22,7 @@ def last_poll_s(now_s: float, poll_s: float) -> float:
     """Return the time of the last of regular polls; now, if poll_s is 0."""
     if not poll_s:
         return now_s
-    poll = floor(now_s / poll_s)
+    poll = round(now_s / poll_s)  # or the next one
     return (poll - (poll * poll_s > now_s)) * poll_s
 
 

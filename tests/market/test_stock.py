@@ -139,15 +139,14 @@ def test_the_view_shows_the_status_as_of_the_last_look(sight):
     assert len({status for _, _, status, _ in seen}) == 3
 
 
-@given(
-    st.floats(0.1, 1e4), st.integers(0, 10**6), st.sampled_from([-math.inf, math.inf])
-)
-@example(0.1, 17, -math.inf)
-def test_the_last_poll_is_not_after_now(poll_s, number, way):
-    """Though the quotient of two numbers may be rounded up."""
-    now_s = math.nextafter(number * poll_s, way)
+@given(st.floats(0.1, 1e4), st.integers(0, 10**6), st.sampled_from([-1, 0, 1]))
+@example(0.1, 17, -1)
+@example(7.3, 21, 0)
+def test_the_last_poll_is_not_after_now_and_the_next_one_is(poll_s, number, way):
+    """Though quotients are rounded; at a poll, and next to it."""
+    now_s = number * poll_s + way * math.ulp(number * poll_s)
     last_s = last_poll_s(now_s, poll_s)
-    assert last_s <= now_s < last_s + poll_s * (1 + 1e-9)
+    assert last_s <= now_s < (round(last_s / poll_s) + 1) * poll_s
 
 
 # ---- replay ----

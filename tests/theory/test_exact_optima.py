@@ -166,17 +166,24 @@ def test_only_few_jobs_on_few_slots_have_a_grid(jobs, slots, by_recursion):
 
 
 @pytest.mark.parametrize(
-    ("name", "times", "power"), [("MOST_STEPS", 1, 1), ("MOST_WORK", 12, 2)]
+    ("name", "jobs", "slots", "times"),
+    [
+        ("MOST_STEPS", 4, 0, 1),
+        ("MOST_WORK", 4, 1, 2**3 * 4 * 1 * 4),
+        ("MOST_WORK", 2, 2, 2**1 * 2 * 2 * 4),
+    ],
 )
-def test_a_grid_is_the_finest_within_the_limits(name, times, power, monkeypatch):
-    """Steps, and 2^2 x 3 dispatches of three jobs by the steps of the slot, squared."""
-    scenario, units = cg.day("quiet", jobs=3, slots=1), Units(1 / 3, 0.0, 0.0)
-    grids = [grid(scenario, 0, drawn(scenario), units)]
-    least = times * (grids[0].end + 1) ** power
+def test_a_grid_is_the_finest_within_the_limits(name, jobs, slots, times, monkeypatch):
+    """Steps, and dispatches of jobs, after any others, to slots of four types, by the
+    steps of each slot and of time.
+    """
+    scenario = cg.day("quiet", jobs=jobs, slots=slots or 1, free_types=True)
+    grids = [grid(scenario, 0, drawn(scenario), Units(1.0, 0.0, 0.0))]
+    least = times * (grids[0].end + 1) ** (slots + 1)
     for most in (least, least - 1):
         monkeypatch.setattr(recursion, name, most)
-        grids.append(grid(scenario, 0, drawn(scenario), units))
-    assert grids[0].step_s == grids[1].step_s < grids[2].step_s
+        grids.append(grid(scenario, 0, drawn(scenario), Units(1.0, 0.0, 0.0)))
+    assert grids[0].step_s == grids[1].step_s < getattr(grids[2], "step_s", np.inf)
 
 
 @pytest.mark.long

@@ -73,7 +73,7 @@ def closed_form(
         errors == NO_ERRORS
         or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
-        errors,
+        ", ".join(f"{name}={share:g}" for name, share in vars(errors).items() if share),
         "none: formulas exist only for mispredicted waits of sww; simulate instead",
     )
     machines = np.asarray(servers, dtype=float)

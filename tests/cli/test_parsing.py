@@ -107,6 +107,7 @@ REFUSED = {  # a command -> what its one line says
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],
     "plan waiting --limit p95=600": ["--limit must be omitted: plans by formula"],
+    "plan waiting errors.wait_under=1": ["of ajw(='wait_under=1') must be none"],
     "compare waiting instance=a.csv": ["unknown parameter 'instance'", "trace"],
     "sweep hgsp:tasks1 trace=a.csv": ["unknown parameter 'trace'", "orlib"],
     "run quiet --seed 1.5": ["--seed: '1.5' must be a whole number"],

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
-from types import FrameType
+from types import FrameType, GeneratorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,9 +98,13 @@ def number(
     relative tolerance; 0 for a count. Other answers are also right if they agree to
     three significant figures. way: hint for wrong answers that are not common mistakes.
     """
-    within = f"to {100 * tolerance:g} %" if tolerance > ROUNDING else "exactly"
-    if ROUNDING < tolerance < THREE_FIGURES:
-        within = "to three significant figures"
+    within = (
+        "exactly"
+        if tolerance <= ROUNDING
+        else "to three significant figures"
+        if tolerance < THREE_FIGURES
+        else f"to {100 * tolerance:g} %"
+    )
 
     def judge(submitted: Any) -> str:
         if not is_number(submitted):
@@ -148,18 +152,22 @@ def code(
                 with _limited(submitted):
                     off = fault(submitted, *case.values())
             except (Exception, SystemExit) as error:
-                off = (
-                    "a process yields events, such as `yield env.timeout(5)`, not"
-                    " `yield 5`"
-                    if is_invalid_yield(error)
-                    else error_text(error)
-                )
+                off = _described(error)
             if off:
                 values = [f"{name} {_formatted(value)}" for name, value in case.items()]
                 return f"{off} (with {', '.join(values)})" if values else off
         return ""
 
     return judge
+
+
+def _described(error: BaseException) -> str:
+    """Return the text of an answer's error, in one line."""
+    if is_invalid_yield(error):
+        return "a process yields events, such as `yield env.timeout(5)`, not `yield 5`"
+    if isinstance(error, simpy.Interrupt):
+        return "the process is interrupted: catch `simpy.Interrupt` at its `yield`"
+    return error_text(error)
 
 
 @contextmanager
@@ -204,6 +212,8 @@ def same(
         result = tried(submitted, *deepcopy(case))
         if result is None:
             return "the function returns nothing"
+        if isinstance(result, GeneratorType):
+            return "a function with `yield` is a process, and nothing started it"
         result = _numbers(result)
         if _alike(result, wanted, within):
             return ""
@@ -415,13 +425,15 @@ def claim(
     low, high = (
         (result.low, result.high) if isinstance(result, Mean) else (result, result)
     )
-    whole = isinstance(result, bool)  # yes or no, without a number to show
     shown = (
         f"{result.mean:.3g} ± {result.half_width:.2g}"
         if isinstance(result, Mean)
         else f"{result:.4g}"
     )
-    line = sentence if whole else f"{sentence} ({shown}: {', '.join(bounds)})"
+    # yes or no has no number to show
+    line = sentence + (
+        "" if isinstance(result, bool) else f" ({shown}: {', '.join(bounds)})"
+    )
     if not (
         (above is None or low > above)
         and (below is None or high < below)

@@ -617,9 +617,13 @@ EXERCISES: dict[str, Exercise] = {
                 lambda: 1 / probability,
                 "with so many, the probability of seeing none is more than a third",
             ),
-            Mistake(
-                lambda: _unseen(probability, (1 - confidence / 100) / 2),
-                "that is a two-sided interval; only one side is asked for",
+            *(
+                Mistake(
+                    lambda chance=chance: _unseen(probability, chance),
+                    "that is for another confidence: the rule of three is for 95 %, and"
+                    " only one side of an interval is asked for",
+                )
+                for chance in (0.05, (1 - confidence / 100) / 2)
             ),
             Mistake(
                 lambda: _unseen(probability, confidence / 100),
@@ -683,6 +687,11 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: [_weight(*case, first=0)],
                     "one customer is present at the start, so that there is one arrival"
                     " fewer",
+                ),
+                Mistake(lambda *_: [], "nothing is appended to the list `weights`"),
+                Mistake(
+                    lambda *case: [_weight(*case) or 1 / case[3]],
+                    "a cycle that ends without customers has the weight 0",
                 ),
                 Mistake(
                     lambda *case: [float(_weight(*case) > 0)],

@@ -130,18 +130,21 @@ def _difference(gaps: Any, works: Any, one: int, two: int) -> float:
 
 
 def _on_hand(
-    case: tuple[Any, ...], least: float = 0.0, upwards: bool = True, soon: bool = False
+    case: tuple[Any, ...],
+    least: float = 0.0,
+    upwards: bool = True,
+    soon: bool = False,
+    ordered: bool = True,
 ) -> float:
-    """Return the mean stock; least, upwards and soon select common mistakes."""
+    """Return the mean stock; the other arguments select common mistakes."""
     low, high, gaps, sizes, lead = case
-    arrivals, position, changes = np.cumsum(gaps), high, [(0.0, high)]
+    arrivals, changes = np.cumsum(gaps), [(0.0, high)]
     for at, size in zip(arrivals, sizes):
         changes.append((at, -size))
-        position -= size
+        position = sum(items for time, items in changes if ordered or time <= at)
         if position <= low:
             items = high - (position if upwards else low)
             changes.append((at + lead * (not soon), items))
-            position += items
     times, items = np.transpose(sorted(changes, key=lambda change: change[0]))
     spans = np.diff(np.minimum([*times, np.inf], arrivals[-1]))
     return float(np.maximum(items.cumsum(), least) @ spans / arrivals[-1])
@@ -506,7 +509,7 @@ EXERCISES: dict[str, Exercise] = {
             drawn(
                 lambda rng: {
                     **_customers(rng, 20, 1.5),
-                    "servers of one": int(rng.integers(1, 3)),
+                    "servers of one": int(rng.choice([1, 2, 4])),
                     "servers of two": 3,
                 }
             ),
@@ -692,6 +695,14 @@ EXERCISES: dict[str, Exercise] = {
                     lambda *case: _on_hand(case, soon=True),
                     "a delivery arrives `lead` after the order",
                 ),
+                Mistake(
+                    lambda *case: _on_hand(case, ordered=False),
+                    "what is on order belongs to the position",
+                ),
+                Mistake(
+                    lambda low, *rest: _on_hand((low - 1, *rest)),
+                    "order at `low` as well, not only below it",
+                ),
                 tried=lambda submitted, *case: submitted(Environment(), *case),
             ),
         ),
@@ -735,7 +746,7 @@ EXERCISES: dict[str, Exercise] = {
             "a function of two lists",
             drawn(
                 lambda rng: {
-                    "x": rng.random(5).round(2),
+                    "x": 1 + rng.random(5).round(2),
                     "y": rng.normal(0, 1, 5).round(2),
                 }
             ),

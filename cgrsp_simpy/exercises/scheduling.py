@@ -347,6 +347,10 @@ EXERCISES: dict[str, Exercise] = {
                 "that is per second",
             ),
             Mistake(
+                lambda: 60 * slots / (0.7 * medium + 0.3 * low + work),
+                "that is per minute",
+            ),
+            Mistake(
                 lambda: 3600 * slots * (0.7 / (medium + work) + 0.3 / (low + work)),
                 "that is a mean of paces; take the mean of the times, since a slot is"
                 " held longer by a job that waits longer",
@@ -405,6 +409,10 @@ EXERCISES: dict[str, Exercise] = {
                     "the GPU is there at once: what of the delay?",
                 ),
                 Mistake(lambda *jobs: jobs[1], "nobody waits for the slot"),
+                Mistake(
+                    lambda *jobs: _rented(jobs[1] + jobs[2], *jobs) + jobs[0],
+                    "that is the time on the clock; subtract that of the arrival",
+                ),
                 tried=lambda job, *jobs: results(job, *system(), *jobs),
             ),
         ),

@@ -16,12 +16,11 @@ student = "Ada"
 # (1 - p)^n. Set this equal to 1 - confidence, and solve for n.
 
 # %%
-found = re.search(
-    r"of ([\d.]+) or .* with (\d+) %", cg.exercises.question(14.1, student)
-)
-p, confidence = float(found[1]), int(found[2])
+text = cg.exercises.question(14.1, student)
+print(text)
+p, confidence = map(float, re.search(r"of ([\d.]+) or .* with (\d+) %", text).groups())
 answer = log(1 - confidence / 100) / log(1 - p)
-print(f"p = {p}, {confidence} %: {answer:,.0f} replications")
+print(f"{answer:,.0f} replications")
 print("14.1:", cg.exercises.check(14.1, answer, student))
 
 # %% [markdown]

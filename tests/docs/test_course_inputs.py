@@ -188,6 +188,8 @@ WRONG = [
     ("14.2", "comes out", lambda x, p: np.quantile(x, p)),
     ("14.3", "one arrival", "1.0, env", "load, env"),
     ("14.3", "without its weight", "weight * factor", "weight"),
+    ("14.3", "without customers", " if present == level else 0.0", ""),
+    ("14.3", "nothing is appended", "weights.append", "abs"),
     (
         "14.3",
         "original likelihood",
@@ -309,6 +311,12 @@ OF_STUDENTS = {
         (
             lambda probability, confidence: unseen(probability, 50 + confidence / 2),
             "one side",
+        ),
+        (
+            lambda probability, confidence: (
+                unseen(probability, 97.5) if confidence == 95 else 3 / probability
+            ),
+            "rule of three",
         ),
     ],
     "6.1": [

@@ -9,7 +9,7 @@ from scipy import stats
 from support import answer_of, code_tests, edited, fifo_waits, number_tests
 
 from cgrsp_simpy.analysis import statistics
-from cgrsp_simpy.exercises import outputs
+from cgrsp_simpy.exercises import check, outputs
 
 FOLDER = Path(__file__).parents[2] / "scenarios" / "answers"
 ANSWERS = [path for number in range(9, 14) for path in FOLDER.glob(f"{number:02}_*.py")]
@@ -207,6 +207,8 @@ WRONG += [
         "comes out",
     ),
     ("11.1", lambda *_: 0.0, "comes out"),
+    ("11.1", saving_by(lambda x, y: abs(np.mean(x - y))), "the sign"),
+    ("11.1", lambda *_: (yield), "nothing started it"),
     ("11.3", lambda p: np.minimum(1, len(p) * np.array(p)), "Bonferroni"),
     ("11.3", stats.false_discovery_control, "Hochberg"),
     ("11.3", lambda p: sorted(statistics.holm(p)), "not sorted"),
@@ -279,7 +281,9 @@ WRONG += [
 # ---- lecture 12 ----
 
 
-def stock_by(on_hand=lambda level: max(level, 0), up=True, soon=False):
+def stock_by(
+    on_hand=lambda level: max(level, 0), up=True, soon=False, of="position", below=0
+):
     """Mean of a function of the level, from processes."""
 
     def answer(env, low, high, gaps, sizes, lead):
@@ -299,8 +303,8 @@ def stock_by(on_hand=lambda level: max(level, 0), up=True, soon=False):
                 yield env.timeout(gap)
                 change(-size)
                 stock["position"] -= size
-                if stock["position"] <= low:
-                    items = high - (stock["position"] if up else low)
+                if stock[of] <= low - below:
+                    items = high - (stock[of] if up else low)
                     stock["position"] += items
                     env.process(delivery(items))
 
@@ -342,6 +346,8 @@ WRONG += [
     ("12.2", stock_by(lambda level: level), "backlog"),
     ("12.2", stock_by(up=False), "up to"),
     ("12.2", stock_by(soon=True), "after the order"),
+    ("12.2", stock_by(of="level"), "on order belongs"),
+    ("12.2", stock_by(below=1), "not only below"),
     ("12.3", effect_by(lambda a, b, c, d: d - c - b + a), "half of it"),
     ("12.3", effect_by(lambda a, b, c, d: (c + b - a - d) / 2), "the sign"),
     (
@@ -472,6 +478,10 @@ NUMBERS = {
 
 
 test_numbers_of_a_hundred_students = number_tests(outputs.EXERCISES, NUMBERS)
+
+
+def test_12_4_accepts_the_accuracy_of_a_numerical_search():
+    assert check(12.4, lambda x, y: RIGHT["12.4"](x, y) + 1e-5)
 
 
 def test_every_exercise_is_tried():

@@ -203,7 +203,7 @@ WRONG = [
     ),
     ("15.2", "only one piece", "    while", "    work = every\n    while"),
     ("15.2", "the last piece", "min(every, work)", "every"),
-    ("15.2", "Interrupt", "simpy.Interrupt", "ZeroDivisionError"),
+    ("15.2", "catch `simpy.Interrupt`", "simpy.Interrupt", "ZeroDivisionError"),
     ("15.3", "1 if served", "return 1", "return False", "return 0", "return 1"),
     ("15.3", "returns nothing", "return 1", "return", "return 0", "return"),
     ("15.3", "nobody reneges", "timeout(patience)", "timeout(1e6)"),

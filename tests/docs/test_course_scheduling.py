@@ -58,6 +58,7 @@ def answers_17_1(text):
         3600 * slots / delay: "provisioning alone",
         pace / slots: "one slot",
         pace / 3600: "per second",
+        pace / 60: "per minute",
         3600 * slots * (0.7 / (medium + work) + 0.3 / (low + work)): "mean of paces",
         1.02 * pace: "not yet",
     }
@@ -153,6 +154,7 @@ WRONG = [
     ("17.2", "returns nothing", "return wait", "return"),
     ("17.2", "until the execution begins", "return wait", "return wait - delay"),
     ("17.2", "until the end", "return wait", "return wait + work"),
+    ("17.2", "on the clock", "env.now - submit", "env.now"),
     (
         "17.2",
         "request it first",

@@ -197,6 +197,7 @@ def draw_figure():
         right.barh(names, runs.values(), color=colours)
         right.axvline(10, color="black", ls="--", lw=1.2)
         right.set(xlabel="runs until dropped or selected", ylim=(4.6, -0.6))
+        right.set_ylabel("machines, work")
         right.set_title("selection of an offer", fontsize="medium")
         Path("pictures").mkdir(exist_ok=True)
         figure.savefig("pictures/lecture_11.png", dpi=150)
@@ -246,8 +247,8 @@ print(claim("3. The difference is a few seconds", less_s, above=2, below=20))
 #    ignores the positive correlation. The second is valid, but it has only n - 1
 #    degrees of freedom; Welch's t has more, up to 2 n - 2.</details>
 # 3. Ten systems are compared in pairs. How many tests are these?
-#    <details><summary>Answer</summary>45. At the 5 % level two or three of them find a
-#    difference by chance.</details>
+#    <details><summary>Answer</summary>45. If the systems do not differ, two or three of
+#    the tests still find a difference at the 5 % level, on average.</details>
 # 4. The least of four p-values is 0.02. Is it significant after Holm's correction?
 #    <details><summary>Answer</summary>No: 4 times 0.02 is 0.08.</details>
 # 5. What does the indifference amount mean?

@@ -58,6 +58,7 @@ def shop(env, draw, s=20, d=20, lead=1.0, months=60):
 
     def review():
         while True:
+            # drawn every month, so that each policy has the same lead times
             months = lead * draw("leads").uniform(0.5, 1)
             if stock["level"] < s:
                 items = s + d - stock["level"]
@@ -118,8 +119,18 @@ print(f"base {base.mean():.1f}, s = 40 {with_s.mean():.1f}, d = 60 {with_d.mean(
 print(f"both, added up {summed.mean:.1f}, measured {both.mean():.1f} USD per month")
 error = statistics.paired_difference(both, with_s + with_d - base)
 print(claim("The sum is several USD too low", error, above=3))
+later = {
+    s: statistics.paired_difference(by_setting[s, 20, 1.0], by_setting[s, 20, 0.5])
+    for s in (20, 40)
+}
+print(claim("s = 20: a longer lead time costs more", later[20], above=0))
+print(claim("s = 40: a longer lead time costs less", later[40], below=0))
 
 # %% [markdown]
+# The effect of the lead time depends on s, too. With s = 20 a longer lead time costs
+# more, since more items are backlogged. With s = 40 it costs less: there is enough
+# stock, and the items arrive later, so they are stored for a shorter time.
+#
 # ## A regression metamodel
 # To search for the best policy we fit a **metamodel**, a formula for the response that
 # needs no runs. With s and d scaled to -1 to 1, a quadratic metamodel is
@@ -165,10 +176,10 @@ for name, region in (("wide", WIDE), ("narrow", NARROW)):
     print(f"off by {rms[name]:.2f} USD at 12 other settings")
 
 # %% [markdown]
-# In the wide region the cost is steep at one end, because nearly every item is
-# backlogged there, and a quadratic surface does not fit. So fit it again in a smaller
-# region around the settings that look good. Judge a metamodel by settings that were not
-# used to fit it, and do not use it outside of its region.
+# In the wide region the cost is steep where s and d are small, because the demand until
+# a delivery is nearly S there, and a quadratic surface does not fit. So fit it again in
+# a smaller region around the settings that look good. Judge a metamodel by settings
+# that were not used to fit it, and do not use it outside of its region.
 #
 # ## Optimisation
 # `scipy.optimize.minimize` finds the lowest point of the metamodel within its region.

@@ -8,9 +8,10 @@ and cost runs if it is U-shaped.
 # ## What a narrower interval costs
 # The half width is proportional to 1 / √n for n runs: a tenth of it takes a hundred
 # times the runs. **Variance reduction** gets a narrower interval from the same number
-# of runs, by using information that the simulation already contains. The measure is the
-# **variance ratio**: the variance of the plain estimator over that of the other one,
-# for equally many runs. It is the factor by which the plain method needs more runs.
+# of runs, by random numbers that correlate runs on purpose, or by what is known exactly
+# about the inputs. The measure is the **variance ratio**: the variance of the plain
+# estimator over that of the other one, for equally many runs. It is the factor by which
+# the plain method needs more runs.
 #
 # The example is a workshop with two servers at utilisation 0.8, and the mean wait of
 # the first 50 orders of a day, which starts empty. A run takes its random numbers as
@@ -74,7 +75,7 @@ def waits_s(u, servers=SERVERS, faster=1.0):
 
 
 def variance_ratio(plain, reduced):
-    """With a 95 % interval from 1,000 bootstrap resamples of the runs."""
+    """Return the ratio with its 95 % interval, by 1,000 bootstrap resamples of runs."""
     rows = cg.Draw(SEED)("bootstrap").integers(RUNS, size=(1000, RUNS))
     ratios = plain[rows].var(axis=1) / reduced[rows].var(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975])
@@ -174,8 +175,8 @@ print(claim("All three controls need less than half of the runs", three, above=2
 
 # %% [markdown]
 # ## Common random numbers
-# Common random numbers are used for differences (lecture 11). How much do a 5 % faster
-# server and a third server reduce the wait?
+# Common random numbers are used for differences (lecture 11). How much do 5 % faster
+# servers and a third server reduce the wait?
 
 # %%
 faster, third = waits_s(u, faster=1.05), waits_s(u, servers=3)

@@ -82,7 +82,7 @@ print(claim("a p95 per replication: most", per_run, above=155))
 # With independent waits, about 190 intervals cover the true p95. With successive waits,
 # less than half do, because the waits are correlated (lecture 9). With one p95 per
 # replication, most do. The replications are independent, but the p95 of a short one is
-# skewed, so slightly fewer than 190 intervals cover it.
+# skewed, so fewer than 190 intervals cover it.
 #
 # For many independent values, the standard error of a quantile q is
 # √(p (1 - p) / n) / f(q), where f is the density. The density is small in the tail, so
@@ -162,10 +162,11 @@ print(claim("independent: by formula", ratio["independent"], above=0.75, below=1
 # keeps it.
 #
 # ## Rare events
-# How often does a buffer of 25 places overflow? We count the cycles that begin with an
-# arrival at an empty desk and end when the desk is empty again, or when 25 customers
-# are present. With arrival rate a and service rate s, and q = s / a, theory gives the
-# probability of an overflow per cycle, (q - 1) / (q^25 - 1).
+# How often does a buffer of 25 places, with the one in service, become full? We call
+# this an overflow, and count the cycles that begin with an arrival at an empty desk and
+# end when the desk is empty again, or when 25 customers are present. With arrival rate
+# a and service rate s, and q = s / a, theory gives the probability of an overflow per
+# cycle, (q - 1) / (q^25 - 1).
 #
 # A **crude** simulation counts overflows. **Importance sampling** generates the cycles
 # with other rates, for which overflows are common, and counts each overflow with a
@@ -280,8 +281,8 @@ with cg.plots.styled("lecture"):
 # that the probability is below 0.0003. The true value is one ten-thousandth of this.
 #
 # **"Any rates under which the event is common will do."** With 1.499 arrivals and 0.001
-# departures per minute, every cycle overflows, but the whole confidence interval is
-# below a tenth of the truth. The weights of the rare cycles with many departures are
+# departures per minute, nearly every cycle overflows, but the whole confidence interval
+# is below a tenth of the truth. The weights of the rare cycles with many departures are
 # huge, but none of these cycles occurs in the sample.
 
 # %%

@@ -5,9 +5,9 @@ checkpoint every 20 minutes.
 """
 
 # %% [markdown]
-# Until now a service that had begun was completed, and all customers waited as long as
-# necessary. In practice machines fail, urgent work goes before other work, and people
-# leave. This lecture has five such cases:
+# Until now a service that had begun was completed, and a customer in a queue waited as
+# long as necessary. In practice machines fail, urgent work goes before other work, and
+# people leave. This lecture has five such cases:
 #
 # | word | meaning | in SimPy |
 # |---|---|---|
@@ -295,7 +295,7 @@ print(claim("With four agents more than twice as many renege", twice, above=2))
 # %% The figure
 
 
-def draw():
+def draw_figure():
     with cg.plots.styled("lecture"):
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(15, 6), layout="constrained"
@@ -325,7 +325,7 @@ def draw():
         figure.savefig("pictures/lecture_15.png", dpi=150)
 
 
-draw()
+draw_figure()
 
 # %% [markdown]
 # ## Three misconceptions
@@ -333,10 +333,10 @@ draw()
 # exponentially: a print of 8 h takes more than four times as long as one of 4 h.
 #
 # **"After an interrupt SimPy continues the service."** It does not. If the line that
-# subtracts the work done is missing, no error appears, and each job begins again. An
-# other job with x minutes of work then needs (exp(0.2 x) - 1) / 0.2 minutes of service:
-# 20 on average instead of 4. The load is far above 1, and the queue grows without
-# limit. This is the last case of the table above.
+# subtracts the work done is missing, no error appears, and each job begins again. A job
+# that is not urgent, with x minutes of work, then needs (exp(0.2 x) - 1) / 0.2 minutes
+# of service: 20 on average instead of 4. The load is far above 1, and the queue grows
+# without limit. This is the last case of the table above.
 #
 # **"A caller who hangs up has left the queue."** Only if the request is withdrawn. With
 # a request outside `with`, the server is later granted to a caller who is gone, and is
@@ -365,8 +365,8 @@ print(claim("The others stay more than ten times as long", growth, above=10))
 
 env, served = simpy.Environment(), []
 desk = simpy.Resource(env)
-for start_min in (0, 1, 20):
-    env.run(until=start_min + 1e-9)
+for start_min in (1, 2, 21):
+    env.run(until=start_min)
     env.process(without_withdrawal(env, desk, served))
 env.run()
 print(claim("Of three callers only the first is served", len(served), equal=1))
@@ -419,7 +419,7 @@ print(claim("Of three callers only the first is served", len(served), equal=1))
 # `cg.exercises.check(15.1, answer, "your name")`
 #
 # **15.2** Write a process `job(env, work, every)`. It has the given amount of work and
-# saves its state after every `every` units of work, which takes no time. The judge
+# saves its state after each `every` units of work, which takes no time. The judge
 # interrupts it: the work since the last checkpoint is lost, and the job continues at
 # once. It returns the time on the clock at its end. `cg.exercises.check(15.2, job)`
 #

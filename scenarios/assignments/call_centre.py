@@ -88,7 +88,8 @@ print(f"patience {PATIENCE_MIN} min, {AGENTS} agents today")
 # ## 2 The process of a caller
 # Write the process. It appends its record to `calls` at arrival and completes it later:
 # `answered` and `left` are times, None if it has not happened. A caller who hangs up
-# has `left` and no `answered`. Patience counts from arrival and ends with the answer.
+# has `left` and no `answered`. Patience counts from arrival and ends with the answer. A
+# caller without patience (0 minutes) is answered at once or hangs up at once.
 
 
 # %%
@@ -389,11 +390,11 @@ for case in ((1.0, 5.0, 3.0, 5), (0.5, 4.0, 2.0, 10), (1.0, 0.8, 6.0, 1)):
     pct, wait_min = erlang_a(*case)
     assert math.isclose(pct, 100 * exact.left, rel_tol=1e-6)
     assert math.isclose(wait_min, exact.wait_s, rel_tol=1e-6)
-# no patience is Erlang B, endless patience Erlang C
+# hardly any patience is Erlang B, a very long one Erlang C
 lost_pct = 100 * float(cg.queueing.erlang_b(5, 4.0))
-assert math.isclose(erlang_a(1.0, 4.0, 1e-9, 5)[0], lost_pct, rel_tol=1e-6)
+assert math.isclose(erlang_a(1.0, 4.0, 1e-4, 5)[0], lost_pct, rel_tol=1e-4)
 wait_min = float(cg.queueing.mmc(1.0, 1 / 4.0, 5).wait_s)
-assert math.isclose(erlang_a(1.0, 4.0, 1e9, 5)[1], wait_min, rel_tol=1e-4)
+assert math.isclose(erlang_a(1.0, 4.0, 1e6, 5)[1], wait_min, rel_tol=1e-4)
 ### END HIDDEN TESTS
 
 # %%

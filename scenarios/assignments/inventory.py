@@ -19,7 +19,8 @@ chain, and choose s and S from a grid. About six hours. Lectures 2 to 5, 9, 11 a
 # order**. The sum of both is the inventory **position**. Unlike the shop of lecture 12,
 # which reviews its stock once per month, this one reviews it at each sale, as in
 # exercise 12.2. So the rule looks at the position, not at the level: otherwise the shop
-# would order again while a delivery is on its way. Interarrival times are exponential. All times are in days.
+# would order again while a delivery is on its way. Interarrival times are exponential.
+# All times are in days.
 
 # %%
 import math
@@ -353,8 +354,8 @@ assert figures([(0, 0, 0)], 0, 5)["cost_usd"] == 0
 # ## 5 Verification against a Markov chain
 # The **position** after each customer is a Markov chain with the states s + 1 to S:
 # a customer of size x takes it from y to y - x or, if that is at most s, to S. Each
-# state lasts one interarrival time on average, so its stationary distribution is also
-# the share of time.
+# state lasts one interarrival time on average, so the stationary probability of a state
+# is also its share of the time.
 #
 # Everything on order at a time has arrived a lead time later, and nothing ordered
 # later. So the **level** at time t + lead time is the position at time t less the
@@ -472,7 +473,9 @@ assert math.isclose(single["cost_usd"], cost)
 
 # %%
 GRID = [
-    (LOW + more, LOW + more + most) for more in (0, 4, 8, 12) for most in (15, 25, 40)
+    (low, low + distance)
+    for low in (LOW, LOW + 4, LOW + 8, LOW + 12)
+    for distance in (15, 25, 40)
 ]
 
 # %%

@@ -280,6 +280,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "part = since_s / (max(span_s, since_s.max()) or 1.1) * parts",
     ): "of no time, every part is the first",
     (
+        "decide/gaps.py",
+        "(0, 2, 0)",
+    ): "twice a number is at least 0 if the number is",
+    (
         "papers/dag/searches.py",
         "spiral = generator.random((shape[0], 1)) > 0.5",
     ): "no number is drawn that is exactly this one",

@@ -39,10 +39,6 @@ from cgrsp_simpy.base.checks import (
 MOST_BYTES = 1 << 28  # of a file that is read, unpacked
 MOST_LINES = 2_000_000  # of one, likewise
 TOO_LARGE = "not JSON (nested too deeply, or a number with thousands of digits)"
-NOT_TOML = (
-    "not TOML (not text in UTF-8, nested too deeply, or a number with thousands of"
-    " digits)"
-)
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
@@ -439,8 +435,12 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8-sig"))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"not TOML ({error})") from None
-    except (RecursionError, ValueError):
-        raise InputError(NOT_TOML) from None
+    except UnicodeDecodeError:
+        raise InputError("not TOML (not text in UTF-8)") from None
+    except RecursionError:
+        raise InputError("not TOML (nested too deeply)") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise InputError("not TOML (a number with thousands of digits)") from None
 
 
 def table_of(made: Any) -> dict[str, Any]:

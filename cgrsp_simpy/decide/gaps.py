@@ -210,11 +210,11 @@ class Frontier:
 def _corners(least: dict[float, float]) -> list[tuple[float, float]]:
     """Return the corners of the region above all lines, shortest wait first.
 
-    A corner is a pair (wait, misses); a line is a wait + b misses = c.
+    A corner is a pair (wait, misses); a line is a wait + b misses = c. Neither is
+    negative.
     """
-    lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()] + [
-        (0, 1, 0)
-    ]
+    lines = [(0, 1, c) if b == inf else (1, b, c) for b, c in least.items()]
+    lines += [(0, 1, 0), (1, 0, 0)]
     a, b, c = np.array(lines, float).T
     one, other = np.triu_indices(len(lines), 1)
     steep = a[one] * b[other] - a[other] * b[one]

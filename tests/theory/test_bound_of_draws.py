@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure as Canvas
 from support import check_bad_input, check_refused, needs, outcome, output, refusals
@@ -253,6 +253,7 @@ def test_without_an_interval_there_are_no_corners_of_one():
 @given(
     st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0, inf]), st.integers(0, 20))
 )
+@example({0.5: 0})  # these lines meet at a negative wait
 def test_corners_are_those_of_the_least_misses_at_each_wait(least):
     """Each is on it, and it is straight between two, and after the last."""
     found = made({1.0: 10} | least)

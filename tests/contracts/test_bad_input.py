@@ -12,7 +12,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from support import check_refused, outcome, refusals
+from support import check_refused, needs, outcome, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
@@ -1014,7 +1014,10 @@ def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, w
     ("line", "number"),
     [
         ("lectures 3 --copy x/y", 3),
-        ("lectures 3 --assignment x", 1),
+        pytest.param(
+            *("lectures 3 --assignment x", 1),
+            marks=needs("jupytext", pytest.mark.slow),
+        ),
         ("run quiet jobs=3 --show a.png --show b/c.html", 2),
         ("compare quiet jobs=3 --policies fifo --seeds 1 --out x/y", 2),
         ("papers figures thesis 3.1 4.1 --out x", 6),

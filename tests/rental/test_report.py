@@ -71,6 +71,7 @@ def test_a_policy_that_holds_slots_gives_the_reasons_for_its_dispatches(policy):
     reasons, jobs = run.report.reasons(run), run.jobs
     pairs = [(job, each.time_s) for each in reasons.choices for job, _ in each.ranked]
     assert sorted(pairs) == sorted(zip(jobs["job"], jobs["dispatch_s"]))
+    assert {choice.kept for choice in reasons.choices} == {0}
     text = reasons.choices[0].ranked[0][1]
     assert text.startswith({"triage": "waiting costs", "watch": "ends first"}[policy])
 

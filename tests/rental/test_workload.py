@@ -12,6 +12,7 @@ from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.job import DeadlineClasses
+from cgrsp_simpy.studies.subject import subject_of
 
 NAN = float("nan")
 # Read if it exists: a folder next to the project that holds the log of
@@ -445,3 +446,10 @@ def test_logs_that_differ_in_their_deadlines_differ():
         for due_s in (20.0, 2000.0, NAN)
     ]
     assert len({*logs, cg.LoggedWorkload(deadline_s=[float("nan")], **columns)}) == 3
+
+
+def test_jobs_drawn_again_have_the_draws_of_their_own_complexity():
+    day = replace(cg.day("hectic", jobs=50), service=cg.Service(sigma=(0.1, 0.2, 0.3)))
+    drawn = subject_of(day).draw(3)
+    assert [*drawn.redrawn(3)] == [*drawn]
+    assert [*drawn.redrawn(4)] != [*drawn]

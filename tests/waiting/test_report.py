@@ -92,8 +92,11 @@ def test_jobs_that_come_all_at_once_have_a_price(run):
 
 
 @pytest.mark.parametrize("steady", [True, False])
-def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(steady):
+def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(
+    steady, monkeypatch
+):
     """To the bit."""
+    monkeypatch.setattr("cgrsp_simpy.waiting.report.CHUNK", 500)
     source = cg.waiting.ExponentialJobs(5_000)
     jobs = follow(
         cg.waiting.Scenario(source, waiting_policy("ajw-t"), 98), 1, keep=True

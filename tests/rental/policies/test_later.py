@@ -42,6 +42,7 @@ def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
     assert isinstance(wake, cg.Wake) and wake.at_s == pytest.approx(NOON_S + 6 * 3600)
     assert [job.id for job, _ in decided(patient, now_s=NOON_S - 60)] == [0]
     assert decided(patient, now_s=NOON_S) == [cg.Wake(wake.at_s)]
+    assert [job.id for job, _ in decided(urgent, tight, now_s=NOON_S)] == [1, 2]
 
 
 @pytest.mark.parametrize("policy", ["cadr", "edf", "triage"])

@@ -281,7 +281,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "of no time, every part is the first",
     (
         "decide/gaps.py",
-        "(0, 2, 0)",
+        "lines += [(0, 2, 0), (1, 0, 0)]",
     ): "twice a number is at least 0 if the number is",
     (
         "papers/dag/searches.py",

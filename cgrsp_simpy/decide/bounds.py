@@ -299,7 +299,7 @@ class _Program:
         changes the stock, and at the first submission if that is one bin or more after
         0, since no slot is held before it. Prices jump at a change, since jobs are
         dispatched before a change for the worse; so each side of a change also has a
-        constant function as long as the shortest holds.
+        constant function as long as the shortest occupation.
         """
         problem, end = self.problem, self.problem.end
         first = int(problem.jobs[0].submit_s // problem.step_s)

@@ -1,4 +1,4 @@
-"""Costs and slot holds of dispatches in discrete time steps.
+"""Costs and slot occupation of dispatches in discrete time steps.
 
 Each value of a step is a lower bound for every time in the step: a job may be
 dispatched from the start of the step of its submission; misses and tardiness are those
@@ -10,7 +10,7 @@ one of its ends; if they rise by r, it is below both ends by at most r h / 4 (P(
 t - h) - P(L > b - t)), where t is the start of the step and h its length. After the
 horizon prices are 0, and each job gets the stock with the least cost. L is truncated at
 a value that S exceeds with a probability of 1 in 1000, which lowers P(L > u), as does
-rounding measured times down to levels (`holds`). If the probabilities of the stock
+rounding measured times down to levels (`occupation`). If the probabilities of the stock
 change within a step, the step is listed with both.
 """
 

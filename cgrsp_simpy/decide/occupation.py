@@ -1,4 +1,4 @@
-"""Slot holds: provisioning plus execution (thesis Eq. 3.1, 3.2, 3.12)."""
+"""Slot occupation: provisioning plus execution (thesis Eq. 3.1, 3.2, 3.12)."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def as_printed(values, delta, alpha, n0):
     alpha=st.floats(0.01, 0.4),
     n0=st.integers(4, 12),
 )
-def test_the_steps_are_those_of_the_paper(seed, k, delta, alpha, n0):
+def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
     rng = np.random.default_rng(seed)
     values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))
     best, taken = as_printed(values.tolist(), delta, alpha, n0)
@@ -163,7 +163,7 @@ def test_select_takes_the_policy_of_the_shortest_wait():
         ({"figure": "makespan"}, "figure"),
     ],
 )
-def test_bad_input_is_refused(given, message):
+def test_bad_input_is_rejected(given, message):
     arguments = {"policies": ["fifo", "spt"], "indifference": 1.0, **given}
     check_refused(lambda: cg.select(cg.day("quiet"), **arguments), message)
 

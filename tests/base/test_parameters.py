@@ -143,7 +143,7 @@ test_a_number_beyond_the_floating_point_ones_is_refused = refusals(
 )
 
 
-def test_parts_are_kept_as_they_are_and_others_refused():
+def test_parts_are_kept_unchanged_and_others_rejected():
     oven = Oven("small")
     assert Kitchen(oven, [oven]).others[0] is oven
     check_refused(lambda: Kitchen(3), ["first(=3) must be of type Oven"])
@@ -220,7 +220,7 @@ for call in (type(mine), twice):
 
 
 @pytest.mark.slow
-def test_what_a_script_declares_goes_to_other_processes():
+def test_declarations_of_a_script_reach_other_processes():
     command = [sys.executable, "-c"]
     sent = subprocess.run([*command, SCRIPT], capture_output=True, check=True).stdout
     done = subprocess.run([*command, READER], input=sent, capture_output=True)
@@ -256,7 +256,7 @@ def test_entries_of_a_mapping_and_of_a_sequence_are_checked():
         (({"a": 1}, [], "no"), "exact(='no') must be true or false"),
     ],
 )
-def test_a_wrong_entry_or_flag_of_a_function_is_refused(arguments, message):
+def test_a_wrong_entry_or_flag_of_a_function_is_rejected(arguments, message):
     with pytest.raises(InputError) as refused:
         mix(*arguments)
     assert str(refused.value) == message

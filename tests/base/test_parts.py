@@ -64,7 +64,7 @@ def own(monkeypatch):
         Oven("a", bakes=Tray()),
     ],
 )
-def test_a_part_comes_back_equal_from_its_table(own, oven):
+def test_a_part_survives_a_round_trip_through_its_table(own, oven):
     assert read(oven) == oven
     assert part_of(Oven, tables_of(oven, whole=True), "") == oven
 
@@ -92,7 +92,7 @@ test_a_wrong_table_is_refused_by_its_name = refusals(
 )
 
 
-def test_what_no_file_can_hold_is_refused():
+def test_values_that_no_file_can_hold_are_rejected():
     market = replace(cg.Market(), persistence_s=60.0)
     check_refused(
         lambda: tables_of(
@@ -131,11 +131,11 @@ def scenarios():
 
 
 @pytest.mark.parametrize("scenario", [*scenarios()], ids=lambda s: type(s).__module__)
-def test_a_scenario_of_any_module_comes_back_equal_from_its_file(scenario):
+def test_a_scenario_of_any_module_survives_a_file(scenario):
     assert read(scenario) == scenario
 
 
-def test_columns_come_back_from_a_file():
+def test_columns_survive_a_file():
     jobs = cg.waiting.ListedJobs([0.0, 1.0], [2.0, 3.5], [1, 2], [0.0, 4.0])
     back = read(cg.waiting.Scenario(jobs)).source
     assert np.array_equal(back.run_s, jobs.run_s)

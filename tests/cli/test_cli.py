@@ -93,7 +93,7 @@ def in_a_shell(line, folder):
         pytest.param(">&- 2>&-", "", marks=pytest.mark.slow),
     ],
 )
-def test_a_command_without_stdout_is_refused(closed, message, tmp_path):
+def test_a_command_without_stdout_is_rejected(closed, message, tmp_path):
     line = f"compare quiet --policies fifo --seeds 2 --out out {closed}"
     done = in_a_shell(line, tmp_path)
     assert (done.returncode, done.stderr) == (2, message)
@@ -112,7 +112,7 @@ def test_results_are_printed_without_stderr(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux")
 @pytest.mark.parametrize("line", ["-h", "run -h", "policies hectic"])
-def test_a_full_disk_is_one_line(line, tmp_path):
+def test_a_full_disk_gives_a_one_line_error(line, tmp_path):
     done = in_a_shell(f"{line} >/dev/full", tmp_path)
     assert done.returncode == 2
     assert done.stderr.endswith(": No space left on device\n")
@@ -302,7 +302,7 @@ WORK = {  # command -> jobs and hours that are announced
 
 
 @pytest.mark.parametrize("line", WORK)
-def test_work_of_hours_starts_only_with_yes(line, capsys):
+def test_work_of_hours_requires_yes(line, capsys):
     jobs, done, hours = WORK[line].split()
     verb = line.split()[0]
     text = f"{jobs} jobs will be {done}, which takes about {hours} hours; add --yes"

@@ -101,7 +101,7 @@ REFUSED = "; add --yes to start anyway"
         ),
     ],
 )
-def test_work_of_a_minute_is_announced_and_of_an_hour_refused(
+def test_work_of_a_minute_is_announced_and_of_an_hour_rejected(
     jobs, options, message, caplog
 ):
     args = Namespace(

@@ -49,7 +49,7 @@ REFUSED = {  # a command -> what its one line says
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_wrong_use_is_one_line(line, capsys, tmp_path, monkeypatch):
+def test_wrong_use_gives_a_one_line_error(line, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, *line.split()), REFUSED[line])
     assert not [*tmp_path.iterdir()]
@@ -116,7 +116,7 @@ def test_words_and_options_of_figures(
         "papers tables hgsp --policies fifo --seeds 1": ("tasks3   ", "4.40M"),
     }.items(),
 )
-def test_a_command_prints_what_it_names(line, parts, capsys):
+def test_a_command_prints_the_result_that_it_names(line, parts, capsys):
     text = output(capsys, *line.split())
     assert [part for part in parts if part not in text] == []
 

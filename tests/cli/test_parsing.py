@@ -140,7 +140,9 @@ REFUSED = {  # a command -> what its one line says
 }
 
 
-def test_wrong_use_is_one_line_and_leaves_nothing(capsys, tmp_path, monkeypatch):
+def test_wrong_use_gives_a_one_line_error_and_leaves_nothing(
+    capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     for line, words in REFUSED.items():
         check_bad_input(outcome(capsys, *line.split()), words)
@@ -158,7 +160,7 @@ def test_help_is_complete_in_80_columns(verb):
     assert not verb or f"{MOST_BYTES // 2**20} MiB" in " ".join(text.split())
 
 
-def test_there_are_at_most_80_options_and_words_beside_the_parameters():
+def test_there_are_at_most_80_options_and_words_except_parameters():
     helps = [parser_of(verb).format_help() for verb in VERBS]
     options = {
         name for text in helps for name in re.findall(r"(?m)^ +(--[\w-]+)", text)
@@ -285,7 +287,7 @@ def test_bash_completes_verbs_options_and_words_of_a_scenario(tmp_path, file, ca
 
 
 @pytest.mark.slow
-def test_a_shell_without_completion_is_refused(capsys):
+def test_a_shell_without_completion_is_rejected(capsys):
     pytest.importorskip("shtab")
     check_bad_input(outcome(capsys, "--completion", "dos"), ["--completion", "'dos'"])
 

@@ -35,7 +35,7 @@ def test_the_table_of_dag_is_of_any_graph_on_any_number_of_gpus(capsys):
     assert few[0]["found"] != more[0]["found"]
 
 
-def test_a_pgf_without_latex_is_refused_as_such(capsys, monkeypatch):
+def test_a_pgf_without_latex_is_rejected_by_name(capsys, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.plots.figure.which", lambda name: None)
     assert main(["redraw", "figure_5_6.csv", "--style", "width=120,pgf=yes"]) == 2
     line = "cgrsp redraw: pgf(='pdflatex') must be an installed LaTeX program\n"

@@ -74,7 +74,7 @@ def test_a_comma_separates_values_except_within_one(words, values):
 
 
 @pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
-def test_a_word_of_another_form_is_refused(words):
+def test_a_word_of_another_form_is_rejected(words):
     check_refused(lambda: split(words), ["parameter"])
 
 
@@ -174,7 +174,9 @@ def test_a_word_of_a_function_has_the_type_of_its_parameter(word, value, functio
         ("order=own.py:walk", "functions can be passed only in Python"),
     ],
 )
-def test_a_word_that_a_function_does_not_take_is_refused(word, message, function):
+def test_a_word_that_is_not_a_parameter_of_the_function_is_rejected(
+    word, message, function
+):
     check_refused(lambda: Worded(function, [word]), [message])
 
 

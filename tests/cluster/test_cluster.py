@@ -138,7 +138,7 @@ def test_log(scheduler):
     assert found.jobs["finish_s"] == pytest.approx(found.jobs["start_s"] + duration_s)
 
 
-def test_every_scheduler_is_here():
+def test_every_scheduler_is_listed_here():
     assert {name.partition(":")[0] for name in LOGS} == set(cg.cluster.SCHEDULERS)
 
 
@@ -201,7 +201,7 @@ def _spans(place, number):
         ((3, 2), (0, 2)),
     ],
 )
-def test_a_place_that_does_not_serve_its_need_is_refused(place):
+def test_a_resource_that_does_not_satisfy_the_need_is_rejected(place):
     """Four GPUs are to be on two nodes, of which node 1 is none."""
     nodes, need = Pools([(4, 4, 4, 4)]), Need((4,), 2, 0b1101)
     assert nodes.serves(((0, 2), (2, 2)), need)

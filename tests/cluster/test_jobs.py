@@ -49,7 +49,7 @@ def agrees(found, share, n=MANY):
     st.lists(st.integers(0, 9), min_size=4, max_size=4),
     st.lists(st.integers(0, 9), min_size=5, max_size=5),
 )
-def test_no_law_with_these_shares_has_fewer_gpu_hours(durations, gpus):
+def test_no_distribution_with_these_shares_has_fewer_gpu_hours(durations, gpus):
     """The least over all joint laws is a transport problem, solved here as a linear
     program.
     """
@@ -169,7 +169,7 @@ def test_arrivals_are_poisson_and_offer_the_load(many):
     assert abs(many.load(PAPER_CLUSTER) - 0.7) < 4 * error
 
 
-def test_load_and_cluster_change_nothing_but_the_scale_of_the_arrivals():
+def test_load_and_cluster_change_only_the_scale_of_the_arrivals():
     jobs, twice = (
         generate(Mix(), 50, load, PAPER_CLUSTER, seed=3) for load in (0.4, 0.8)
     )

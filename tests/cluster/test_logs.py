@@ -94,7 +94,7 @@ def test_steps_become_seconds_by_the_rate_of_the_type(file):
     assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
 
 
-def test_rates_of_ones_own(file):
+def test_user_defined_rates(file):
     assert read_jobs(
         file(gavel("Mamba", "10")), philly({"Mamba": 0.5})
     ).duration_s.tolist() == [20]
@@ -212,9 +212,7 @@ SLURM = (  # limit in either column, in seconds
 
 
 @pytest.mark.parametrize("column", ["Timelimit", "TimelimitRaw"])
-def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
-    file, column
-):
+def test_every_limit_of_slurm_is_read_and_missing_ones_are_tabled(file, column):
     def read(limits):
         head = f"JobID|Submit|Start|End|{column}|AllocTRES\n"
         at = "2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00"
@@ -259,7 +257,7 @@ def test_every_limit_of_slurm_is_read_and_a_table_says_where_there_is_none(
         (((4, 7), (5, 9)), [0, 1], [0, 1]),
     ],
 )
-def test_families_and_users_that_are_not_told_are_none(file, marks, family, user):
+def test_families_and_users_that_are_not_recorded_are_none(file, marks, family, user):
     jobs = read_swf(
         file("".join(batch(application=one, user=other) for one, other in marks))
     )
@@ -287,9 +285,7 @@ LIMITED = batch(0, 100, 8, limit=100) + "".join(
         ("las", "jobs of at least two users"),
     ],
 )
-def test_a_scheduler_refuses_a_log_that_does_not_tell_what_it_looks_at(
-    file, scheduler, needs
-):
+def test_a_scheduler_rejects_a_log_without_the_columns_it_needs(file, scheduler, needs):
     """Three jobs with the same limit wait, of 60, 7000 and 60 s: no known column
     distinguishes them.
     """
@@ -325,7 +321,7 @@ def name(request):
     return request.param
 
 
-def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
+def test_a_job_that_is_too_wide_is_rejected_or_left_out(name, file, caplog):
     read, head, row = READERS[name]
     path = file(head + row() + row(**WIDE[name]))
     check_refused(
@@ -381,7 +377,9 @@ def test_a_job_that_is_too_wide_is_refused_or_left_out(name, file, caplog):
         ("swf", {"application": "2 2"}, r"19 fields, not 18"),
     ],
 )
-def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, caplog):
+def test_a_bad_line_is_skipped_and_reported_or_rejected(
+    name, changes, fault, file, caplog
+):
     read, head, row = READERS[name]
     path = file(head + row() + row(**changes))
     with caplog.at_level(logging.INFO):
@@ -418,7 +416,7 @@ def test_a_bad_line_is_left_out_and_told_or_refused(name, changes, fault, file, 
         ("swf", gzip.compress(batch().encode(), mtime=0)[:-9], "damaged gzip file"),
     ],
 )
-def test_a_file_that_is_none_is_told_in_one_line(name, text, message, file):
+def test_an_invalid_file_gives_a_one_line_error(name, text, message, file):
     with pytest.raises(cg.InputError, match=message) as error:
         READERS[name][0](file(text))
     assert "\n" not in str(error.value) and str(error.value).count("log: ") == 1
@@ -575,7 +573,7 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     assert subject_of(Scenario(jobs.chosen([2], "log"))).report.note == ""
 
 
-def test_a_limit_of_the_partition_is_the_longest_that_it_gave(file):
+def test_a_partition_limit_is_the_longest_time_limit_in_the_log(file):
     limits = {
         "gpu": ("60", "1-00:00:00", "Partition_Limit"),
         "long": ("Partition_Limit",),
@@ -620,5 +618,5 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
         ("gpus\n0\n", r"GPUs of node 0\(=0\)"),
     ],
 )
-def test_a_table_that_tells_no_cluster_is_refused(file, text, message):
+def test_a_table_that_describes_no_cluster_is_rejected(file, text, message):
     check_refused(lambda: read_cluster(file(text, "nodes.csv")), message)

@@ -79,7 +79,7 @@ RECEIVED = ((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5))
         ),
     ],
 )
-def test_least_attained_service_puts_the_user_first_who_has_received_least(
+def test_least_attained_service_starts_with_the_user_served_least(
     scheduler, rows, user, start_s
 ):
     assert starts(scheduler, jobs_of(*rows, user=user)) == start_s
@@ -252,7 +252,7 @@ def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, ex
     assert started(scheduler, waiting_run(PAIRS, TWO_NODES, free=free)) == expected
 
 
-def test_pbs_prefers_the_pair_that_does_most_a_gpu_second_to_the_one_that_does_most():
+def test_pbs_prefers_the_pair_with_most_work_per_gpu_second():
     """Iterations a GPU second: 700/800, 600/500, 500/500."""
     three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
     assert started("pbs:pairs=true", waiting_run(three, TWO_NODES, free=[8, 0])) == [
@@ -462,7 +462,7 @@ def test_multifactor_is_the_weighted_sum_of_its_four_factors():
 
 
 @pytest.mark.parametrize("half_life_s", [8.0, float("inf")])
-def test_what_was_received_counts_half_after_each_half_life(half_life_s):
+def test_received_service_counts_half_after_each_half_life(half_life_s):
     """A user's 2 GPUs for 16 s that ended 8 s ago, and 1 that has run for 4 s; by the
     integral.
     """

@@ -241,7 +241,7 @@ def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
         ("kill_at_limit=maybe", ["kill_at_limit(='maybe')", "true or false"]),
     ],
 )
-def test_a_change_that_cannot_be_is_refused(text, words, tmp_path):
+def test_an_impossible_change_is_rejected(text, words, tmp_path):
     scenario = read(tmp_path, log_of("fifo", 20))
     check_refused(lambda: changed(scenario, "easy", text), words)
 

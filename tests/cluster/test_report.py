@@ -189,7 +189,7 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
 
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
-def test_the_course_is_what_a_look_between_its_times_finds(rows, cluster, placement):
+def test_the_course_holds_between_its_times(rows, cluster, placement):
     """The other route: count who waits and who runs in the middle of each interval."""
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     nodes = Nodes(cluster.sizes)

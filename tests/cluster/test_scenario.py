@@ -41,7 +41,7 @@ def last_fit(size, free):
     return -free
 
 
-def test_a_placement_of_ones_own_is_compared_and_kept(tmp_path):
+def test_a_user_placement_is_compared_and_stored(tmp_path):
     spread, own = (
         Scenario(Offered(jobs=40, warm_up=0), placement=each)
         for each in ("spread", last_fit)
@@ -176,13 +176,13 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     assert f"hps is {Scenario.report.infinite}" in output(capsys, *options.split())
 
 
-def test_a_precision_that_no_seed_can_give_is_not_sought():
+def test_a_precision_that_no_seed_can_reach_adds_no_runs():
     offered = Offered(jobs=50, load=1.4, warm_up=0, after=200)
     study = cg.compare(Scenario(offered), ["fifo"], range(2), precision=0.5)
     assert study.seeds == [0, 1] and study.means()["fifo"]["wait_s"].mean == inf
 
 
-def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
+def test_a_log_lists_the_waits_that_depend_on_its_end(capsys, tmp_path):
     run = simulate(
         jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)),
         ONE_NODE,
@@ -199,7 +199,7 @@ def test_a_log_says_which_waits_depend_on_its_end(capsys, tmp_path):
 
 @pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("name", cg.cluster.SCHEDULERS)
-def test_killing_is_the_same_as_jobs_that_are_as_long_as_their_limits(name):
+def test_killing_equals_running_jobs_cut_to_their_limits(name):
     rng = np.random.default_rng(1)
     jobs = generate(Mix(), 150, 1.1, PAPER_CLUSTER, 3)
     columns = {
@@ -236,7 +236,7 @@ LISTING = """\
 """
 
 
-def test_a_listing_speaks_of_gpus_limits_and_nodes():
+def test_a_listing_describes_gpus_limits_and_nodes():
     jobs, heard = jobs_of((0, 6, 10), (1, 4, 5), estimate_s=[10, 2.5]), []
     simulate(
         jobs,

@@ -64,7 +64,7 @@ NAMES = [*cg.cluster.SCHEDULERS, "multifactor:half_life_s=3600", "pbs:pairs=true
 
 @pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("scheduler", NAMES)
-def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(scheduler):
+def test_without_randomness_a_run_from_a_state_equals_the_whole_run(scheduler):
     """Durations are the estimates; schedulers with memory go on with it."""
     scenario = cg.cluster.Scenario(JOBS, NODES)
     whole = cg.simulate(scenario, scheduler)
@@ -126,7 +126,7 @@ def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
 @pytest.mark.parametrize(
     "seeds", [40, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(seeds):
+def test_runs_from_a_state_are_distributed_as_runs_through_it(seeds):
     """A run's own future ranks among runs from its state as any of these."""
     mix = replace(MIX, overestimate=4.0)
     scenario = cg.cluster.Scenario(Offered(mix, 60, 1.0, 60, 200), NODES)
@@ -150,7 +150,7 @@ def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(seeds):
         assert chisquare(counts).pvalue > 0.002, name
 
 
-def test_a_duration_given_its_estimate_and_that_it_is_longer():
+def test_a_remaining_duration_depends_on_estimate_and_elapsed_time():
     """Inversion, against drawn durations and estimates that are nearly the same."""
     mix = Mix(overestimate=3.0)
     jobs = generate(mix, 400_000, 1.0, cg.cluster.Cluster((64,)), 1)
@@ -249,7 +249,7 @@ def test_the_greatest_job_number_costs_little_time():
         ),
     ],
 )
-def test_closed_nodes_or_a_memory_that_no_scheduler_saves_are_refused(more, message):
+def test_closed_nodes_or_an_unsaved_scheduler_memory_are_rejected(more, message):
     scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
     state = State.from_table(TABLE | more)
     check_refused(lambda: next_dispatches(state, scenario, "conservative"), message)
@@ -353,7 +353,7 @@ class Alternating:
             yield job, view.room(view.needs[job])
 
 
-def test_a_scheduler_with_a_memory_that_it_does_not_save_is_refused():
+def test_a_scheduler_that_does_not_save_its_memory_is_rejected():
     scenario = cg.cluster.Scenario(JOBS, NODES)
     check_refused(
         lambda: cg.simulate(scenario, Alternating()).state(5e4),
@@ -436,7 +436,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_states_that_cannot_be_give_one_line(case, path, capsys):
+def test_impossible_states_give_a_one_line_error(case, path, capsys):
     table, message = BAD[case]
     assert main(["next", path(table)]) == 2
     captured = capsys.readouterr()
@@ -445,7 +445,7 @@ def test_states_that_cannot_be_give_one_line(case, path, capsys):
 
 
 @pytest.mark.parametrize("words", ["--slot x", "--slot 0", "--policies las"])
-def test_wrong_use_gives_one_line(words, path, capsys):
+def test_wrong_use_gives_a_one_line_error(words, path, capsys):
     assert main([*f"forecast {path(TABLE)} --seeds 1".split(), *words.split()]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -258,7 +258,7 @@ def test_jobs_without_gpus_have_their_own_class_and_cores_count_without_any_gpu(
     assert known_waits(few).features[:, 0].tolist() == [-1, 0, 1] * 13 + [-1]
 
 
-def test_a_log_without_waits_is_refused():
+def test_a_log_without_waits_is_rejected():
     jobs = log_of(20)
     jobs.start_s[:] = np.nan
     check_refused(lambda: known_waits(jobs), "the log records no waits")

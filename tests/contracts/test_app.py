@@ -133,7 +133,7 @@ def interval(study, policy, metric):
 
 @pytest.mark.slow
 @with_streamlit
-def test_a_day_shows_means_over_seeds_beside_those_before_the_change_and_its_runs(page):
+def test_a_day_shows_means_over_seeds_before_and_after_a_change_and_its_runs(page):
     at = page(
         "A day",
         slider={"slots": 4, "tight": 0.5, "persistence": 30, "jobs of hectic": 60},
@@ -188,7 +188,7 @@ def test_policies_are_compared_on_the_seeds_asked_for(page):
 
 @pytest.mark.slow
 @with_streamlit
-def test_work_of_minutes_is_told_and_does_not_start(page):
+def test_work_of_minutes_is_announced_and_does_not_start(page):
     at = page("Compare policies", slider={"days: seeds": 100, "jobs of hectic": 2000})
     assert not at.button[0].disabled
     at = then(at, multiselect={"days: policies": list(cg.POLICIES)})
@@ -228,7 +228,7 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
 
 @pytest.mark.slow
 @with_streamlit
-def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
+def test_the_page_gives_the_packages_advice_on_a_log(page, tmp_path):
     at = page("Advice on a log")
     assert at.selectbox(key="format").value == "recognised by content"
     at.file_uploader(key="log").set_value(("jobs.txt", LOG.encode(), "text/csv"))
@@ -272,7 +272,7 @@ def test_a_log_gets_the_advice_that_the_package_gives(page, tmp_path):
         ("$x$ *b* [c](d) \u202e.csv", b"", r"\$x\$ \*b\* \[c\](d) \\u202e.csv: "),
     ],
 )
-def test_a_bad_log_is_refused_in_one_line(page, name, content, message):
+def test_a_bad_log_gives_a_one_line_error(page, name, content, message):
     at = page("Advice on a log")
     at.file_uploader(key="log").set_value((name, content, "text/csv"))
     at = then(at)
@@ -393,7 +393,7 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
     assert capsys.readouterr() == ("", told)
 
 
-def test_a_wrong_port_is_refused_in_one_line(capsys):
+def test_a_wrong_port_gives_a_one_line_error(capsys):
     assert main(["app", "--port", "70000"]) == 2
     assert capsys.readouterr().err.startswith("cgrsp app: --port(=70000) must be ")
 

@@ -335,7 +335,7 @@ TOML = [
 ]
 
 
-def test_a_wrong_scenario_file_is_one_line(refused, tmp_path):
+def test_a_wrong_scenario_file_gives_a_one_line_error(refused, tmp_path):
     (tmp_path / "jobs.csv").write_text(HEADER + "0,5\n")
     for text, words in TOML:
         (tmp_path / "bad.toml").write_bytes(text.encode("latin-1"))
@@ -516,7 +516,7 @@ LOGS = [
 ]
 
 
-def test_a_log_that_cannot_be_used_is_one_line(refused, tmp_path, caplog):
+def test_an_unusable_log_gives_a_one_line_error(refused, tmp_path, caplog):
     for text, options, words in LOGS:
         (tmp_path / "bad.csv").write_bytes(text.encode("latin-1"))
         line = refused("run", "rental", "trace=bad.csv", *options.split())
@@ -557,7 +557,7 @@ def test_a_log_that_cannot_be_used_is_one_line(refused, tmp_path, caplog):
     ],
     ids=["bad rows", "many", "line breaks", "out of order"],
 )
-def test_what_is_done_to_a_log_is_reported_with_its_lines(
+def test_changes_to_a_log_are_reported_with_their_lines(
     text, kept, words, file, caplog
 ):
     log = cg.trace(file(text, "log.csv")).workload
@@ -933,7 +933,7 @@ RULE = (
 
 
 @pytest.mark.parametrize(("body", "words"), ANSWERS)
-def test_a_wrong_answer_of_a_policy_is_one_line_and_a_policy_error(
+def test_a_wrong_answer_of_a_policy_gives_a_one_line_policy_error(
     refused, tmp_path, body, words
 ):
     (tmp_path / "trial.toml").write_text(TRIAL)
@@ -951,7 +951,7 @@ def test_the_error_of_a_policy_is_the_cause_of_the_policy_error():
     assert isinstance(caught.value.__cause__.__cause__, ZeroDivisionError)
 
 
-def test_a_type_that_cannot_be_rented_is_refused_where_types_are_free():
+def test_a_type_that_cannot_be_rented_is_rejected_if_types_are_free():
     def rule(view):
         return [
             (view.queue[0], SlotView(0, replace(view.idle[0].gpu, price_usd_per_h=0.0)))
@@ -1002,7 +1002,9 @@ FILES = [
     FILES,
     ids=[f"{text!r}, {policy}" for text, policy, _ in FILES],
 )
-def test_a_wrong_file_of_policies_is_one_line(refused, tmp_path, text, policy, words):
+def test_a_wrong_policy_file_gives_a_one_line_error(
+    refused, tmp_path, text, policy, words
+):
     (tmp_path / "my_rules.py").write_text(textwrap.dedent(text))
     holds(refused("run", "quiet", "--policy", policy), words)
 

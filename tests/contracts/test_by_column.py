@@ -266,7 +266,7 @@ def test_a_column_has_a_text_for_every_job(file):
             replace(each, tags=short)
 
 
-def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
+def test_a_study_of_tasks_is_identified_by_their_columns(file, tmp_path):
     instance = cg.hgsp.read_instance(path_of(file, tasks(Random(9))), cluster("small"))
     other = replace(instance, tags=Tags({"customer": ["zoe"] * instance.tasks}))
     cg.compare(cg.hgsp.Scenario(instance), ["atc"], [0], out=tmp_path / "out")
@@ -290,7 +290,7 @@ def test_a_study_of_tasks_is_told_apart_by_their_columns(file, tmp_path):
     ],
     ids=["rental", "hgsp", "requests", "cluster", "dag", "waiting"],
 )
-def test_jobs_that_are_of_no_log_have_no_columns(scenario):
+def test_jobs_that_are_not_from_a_log_have_no_columns(scenario):
     scenario = scenario()
     run = cg.simulate(scenario, scenario.compared[0])
     check_refused(

@@ -91,7 +91,7 @@ def test_every_name_has_a_look_and_no_two_of_a_module_share_colour_or_marker(mod
 
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("module", MODULES)
-def test_any_two_names_of_a_module_are_told_apart(module, seen):
+def test_any_two_names_of_a_module_are_distinguishable(module, seen):
     pairs = itertools.combinations(MODULES[module], 2)
     assert [
         pair
@@ -104,7 +104,7 @@ def test_any_two_names_of_a_module_are_told_apart(module, seen):
     ("one", "other"),
     list(itertools.combinations(["fifo", "spt", "edf", "rh", "cadr"], 2)),
 )
-def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
+def test_the_five_usual_policies_differ_in_colour(one, other):
     first, second = (lab(POLICY[name], "deuteranopia") for name in (one, other))
     assert np.linalg.norm(first - second) > 25
     # in grey print
@@ -112,7 +112,7 @@ def test_the_five_usual_policies_are_told_apart_by_colour_alone(one, other):
 
 
 @pytest.mark.parametrize("seen", SEEN)
-def test_a_user_s_policies_are_told_apart_from_each_other_and_from_ours(seen):
+def test_user_policies_are_distinguished_from_each_other_and_from_ours(seen):
     users = [look.colour for look in looks(["mine", "yours", "theirs", "other"])]
     pairs = [*itertools.combinations(users, 2)]
     pairs += itertools.product(users, POLICY.values())
@@ -167,7 +167,7 @@ def test_studies_draw_each_name_in_its_colour(module, draw):
     check([draw(list(MODULES[module]), blank().add_subplot())], MODULES[module])
 
 
-def test_a_name_keeps_its_colour_with_parameters_and_whatever_stands_beside_it():
+def test_a_name_keeps_its_colour_with_parameters_and_among_any_others():
     assert [look.colour for look in looks(["mine", "hps:monotone=true", "easy"])][
         1:
     ] == [

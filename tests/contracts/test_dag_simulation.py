@@ -155,7 +155,7 @@ def memory_in_use_mb(graph, on, order, node):
 
 @settings(max_examples=200)
 @given(planned())
-def test_a_run_is_what_is_computed_and_breaks_no_rule(given_):
+def test_a_run_equals_the_computed_schedule_and_breaks_no_rule(given_):
     problem, plan = given_
     run = schedule_of(simulate(problem, plan))
     computed = carried_out(problem, plan)
@@ -225,9 +225,7 @@ def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
 
 @QUICK
 @given(problems(), st.integers(0, 5))
-def test_annealing_is_never_worse_than_heft_and_tells_what_its_plan_takes(
-    problem, seed
-):
+def test_annealing_is_never_worse_than_heft_and_reports_its_makespan(problem, seed):
     found = anneal(problem, Budget(30), seed)
     assert found.makespan_s <= carried_out(problem, heft(problem)).makespan_s
     assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s

@@ -275,7 +275,7 @@ def repeats(text):
         ("Sum.\n\ndelay_s: seconds.", []),
     ],
 )
-def test_an_entry_that_repeats_the_signature_is_told(text, names):
+def test_an_entry_that_repeats_the_signature_is_reported(text, names):
     assert repeats(text) == names
 
 
@@ -290,7 +290,7 @@ def test_no_entry_repeats_the_signature():
     assert not found
 
 
-def test_every_declared_parameter_has_a_meaning_that_the_signature_does_not_tell():
+def test_every_declared_parameter_has_a_meaning_beyond_its_signature():
     classes = [thing for thing in public().values() if dataclasses.is_dataclass(thing)]
     declared = {cls: meanings(cls) for cls in classes if meanings(cls)}
     assert len(declared) > 20
@@ -317,7 +317,7 @@ def test_public_docstrings_agree_with_their_signatures():
     assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
 
 
-def test_a_reader_meets_at_most_168_names():
+def test_the_public_names_are_at_most_168():
     modules = (
         cg,
         cg.hgsp,
@@ -378,7 +378,7 @@ RETURNS = "\n\nReturns\n-------\nint\n    Their sum."
         ("The sum.\n\nWarnings\n--------\nNone.", "sections Warnings"),
     ],
 )
-def test_a_docstring_that_disagrees_is_told(text, fault):
+def test_a_docstring_that_disagrees_with_the_signature_is_reported(text, fault):
     def total(a: int, *more: int) -> int:
         return a + sum(more)
 

@@ -67,11 +67,11 @@ def ended(tmp_path, monkeypatch, capsys):
         ("sweep quiet slots=1000000000000", "slots"),
     ],
 )
-def test_what_has_no_end_is_one_line(ended, line, word):
+def test_an_endless_input_gives_a_one_line_error(ended, line, word):
     check_bad_input(ended(line), [word])
 
 
-def test_numbers_without_end_are_refused_in_python_with_a_short_message():
+def test_infinite_numbers_are_rejected_in_python_with_a_short_message():
     for number in (10**400, 10**5000, -(10**400)):
         with pytest.raises(InputError) as caught:
             check_number("rate", number, above=0)
@@ -112,7 +112,7 @@ def test_numbers_without_end_are_refused_in_python_with_a_short_message():
         ("x.swf", "1 0 0 10 2\n", "run rental trace=x.swf log.submit=service_s"),
     ],
 )
-def test_a_file_without_end_is_one_line(ended, tmp_path, name, text, line):
+def test_an_endless_file_gives_a_one_line_error(ended, tmp_path, name, text, line):
     (tmp_path / name).write_text(text)
     status, out, err = ended(line)
     assert (status, out, len(err.splitlines())) == (2, "", 1)
@@ -123,7 +123,7 @@ def test_a_file_without_end_is_one_line(ended, tmp_path, name, text, line):
 @pytest.mark.parametrize(
     "text", ["root:x:0:0:root:/root:/bin/sh\n", "hunter2\n", "KEY=a,TOP=b\n"]
 )
-def test_a_file_that_is_no_log_is_not_told(ended, tmp_path, text):
+def test_the_text_of_a_file_that_is_not_a_log_is_not_shown(ended, tmp_path, text):
     (tmp_path / "secret").write_text(text)
     (tmp_path / "x.toml").write_text('[workload]\ntrace = "secret"\n')
     status, _, err = ended("run x.toml")
@@ -159,7 +159,7 @@ def leaving(tmp_path):
 
 @pytest.mark.usefixtures("leaving")
 @pytest.mark.parametrize("name", ["leaves", "closes", "own", "late"])
-def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
+def test_a_policy_that_exits_gives_a_one_line_error_or_a_failed_run(ended, name):
     day = "quiet jobs=9"
     check_bad_input(
         ended(f"run {day} --policy own.py:{name}"),
@@ -174,7 +174,7 @@ def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
 
 
 @pytest.mark.usefixtures("leaving")
-def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path):
+def test_a_file_that_exits_on_loading_gives_a_one_line_error(ended, tmp_path):
     for text in ("import sys; sys.exit(0)", "raise GeneratorExit"):
         (tmp_path / "own.py").write_text(text)
         check_bad_input(
@@ -212,7 +212,7 @@ def test_an_interrupt_ends_the_command_in_a_library(
 
 
 @pytest.mark.usefixtures("leaving")
-def test_advice_over_runs_that_failed_is_refused(ended):
+def test_advice_over_failed_runs_is_rejected(ended):
     line = "quiet jobs=9 --policies fifo,own.py:leaves --seeds 1"
     check_bad_input(
         ended(f"advise {line}"), ["own.py:leaves on 5 slots, fixed types, seed "]
@@ -355,7 +355,7 @@ PACKED = ("log", "market", "series")  # the others are read as they are
         ),
     ],
 )
-def test_a_file_beyond_the_limit_is_refused_unless_it_is_allowed(
+def test_a_file_over_the_limit_is_rejected_unless_allowed(
     ended, tmp_path, monkeypatch, limit, most, name, packed
 ):
     text, line = LONG_FILES[name]

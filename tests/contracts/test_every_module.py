@@ -191,7 +191,7 @@ def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(
 
 
 @every_module
-def test_a_policy_of_ones_own_is_a_function_or_a_text(case, own_file):
+def test_a_user_policy_is_a_function_or_a_text(case, own_file):
     case = case()
     text, function = own_file(case)
     one, other = (cg.simulate(case.scenario, policy, 2) for policy in (text, function))
@@ -266,7 +266,7 @@ def test_a_command_steps_through_and_draws_the_run_that_it_lists(
 
 
 @pytest.mark.parametrize("module", [cg, cg.llm, cg.dag])
-def test_an_unknown_name_of_a_module_is_refused(module):
+def test_an_unknown_name_of_a_module_is_rejected(module):
     with pytest.raises(AttributeError, match="no attribute 'Settings'"):
         _ = module.Settings
 

@@ -92,7 +92,7 @@ every_figure = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("module", "id"), [(module, id) for module, own in GALLERIES.items() for id in own]
 )
-def test_the_index_says_what_the_rows_say(module, id):
+def test_the_index_agrees_with_the_rows(module, id):
     """The sentence below a figure, and its table, are those of its CSV."""
     figure, path = GALLERIES[module][id], path_of(module, id)
     told = (path.parent / "README.md").read_text(encoding="utf-8")
@@ -191,7 +191,7 @@ def legends_of(canvas):
 
 
 @every_figure
-def test_what_a_legend_shows_is_drawn_by_names_that_differ(module, id):
+def test_a_legend_is_drawn_for_names_that_differ(module, id):
     canvas = canvas_of(module, id)
     shown = [line for legend in legends_of(canvas) for line in legend.get_lines()]
     marks_there = {mark_of(line) for line in lines_of(canvas) if has_mark(line)}
@@ -394,7 +394,7 @@ def test_a_document_as_in_the_how_to_holds_every_figure(name, tmp_path, capsys):
     assert len(measured) == len(committed) and "DejaVu" not in "".join(measured)
 
 
-def test_the_styles_of_the_command_are_those_that_there_are():
+def test_the_command_lists_every_style():
     assert tuple(STYLE) == STYLES
     assert [STYLE[name]["font.size"] for name in COLUMNS_MM] == [8, 8]
 

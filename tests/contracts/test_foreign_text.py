@@ -325,7 +325,7 @@ QUICK = ("cluster_aging", "waiting_errors")
         for figure, path, column in CASES
     ],
 )
-def test_a_figure_of_a_gallery_is_drawn_from_such_names_or_refused(
+def test_a_gallery_figure_is_drawn_from_such_names_or_rejected(
     figure, path, column, file
 ):
     copy = file(hostile(figure, path, column), path.name)
@@ -432,7 +432,7 @@ def test_a_scenario_is_read_as_it_was_written(name, tmp_path):
     assert cg.Scenario.from_toml(tmp_path / "day.toml") == day(name)
 
 
-def test_a_csv_is_written_with_half_of_a_character(tmp_path):
+def test_a_csv_is_written_with_an_unpaired_surrogate(tmp_path):
     write_csv(tmp_path / "names.csv", [{name: name for name in NAMES}])
     header, row = check_csv((tmp_path / "names.csv").read_text(encoding="utf-8"))
     assert header == row == [*WHOLE, r"\ud800"]
@@ -452,7 +452,7 @@ def test_a_pgf_holds_no_commands_of_latex(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_half_of_a_character_is_refused(tmp_path):
+def test_an_unpaired_surrogate_is_rejected(tmp_path):
     check_refused(
         lambda: day("\ud800").to_toml(tmp_path / "day.toml"),
         ["an unpaired surrogate character"],

@@ -87,7 +87,7 @@ def made(module, id):
         for id in figures
     ],
 )
-def test_what_is_plotted_is_what_the_package_gives(module, id):
+def test_the_plotted_data_equal_the_packages(module, id):
     folder = FOLDER if module == "thesis" else FOLDER / module
     if (module, id) == ("llm", "gpus") and not AZURE.exists():
         pytest.skip("the log is not here")
@@ -95,7 +95,7 @@ def test_what_is_plotted_is_what_the_package_gives(module, id):
 
 
 @pytest.mark.slow
-def test_the_advice_is_what_the_package_gives():
+def test_the_advice_equals_the_packages():
     """That of `cgrsp advise hectic --report figures/advice`."""
     folder = FOLDER / "advice"
     found = cg.advise(cg.day("hectic"))
@@ -123,7 +123,7 @@ def test_the_page_on_advice_quotes_its_report():
 
 
 @pytest.mark.long
-def test_the_frontier_is_what_the_package_gives(capsys):
+def test_the_frontier_equals_the_packages(capsys):
     """That of `cgrsp bound hectic --frontier --seeds 10 --bin 10 --report
     figures/frontier`.
     """

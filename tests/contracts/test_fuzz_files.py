@@ -356,7 +356,7 @@ def packed(draw, text):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
-def test_altered_files_are_read_or_refused_in_order(tmp_path, seed):
+def test_altered_files_are_read_or_give_a_clean_error(tmp_path, seed):
     draw, folder, wrong = random.Random(seed), tmp_path / "work", []
     for _ in range(FILES):
         shutil.rmtree(folder, ignore_errors=True)

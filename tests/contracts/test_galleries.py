@@ -138,7 +138,7 @@ def test_notes_are_short_enough_for_a_lecture(name):
 
 
 @every
-def test_what_is_not_allowed_is_refused_before_anything_is_written(name, tmp_path):
+def test_invalid_input_is_rejected_before_anything_is_written(name, tmp_path):
     draw, soon = CASES[name].module.draw_figures, CASES[name].soon
     wrong = [(soon, size, *size) for size in CASES[name].wrong]
     for ids, given, words in (
@@ -152,7 +152,7 @@ def test_what_is_not_allowed_is_refused_before_anything_is_written(name, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_is_one_line_and_status_2(tmp_path, capsys):
+def test_an_impossible_folder_gives_a_one_line_error_and_status_2(tmp_path, capsys):
     (tmp_path / "file").write_text("", encoding="utf-8")
     words = ("gantt", "--out", tmp_path / "file")
     check_bad_input(outcome(capsys, "papers", "figures", "hgsp", *words), ())

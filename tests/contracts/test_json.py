@@ -25,7 +25,7 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def test_what_is_no_number_is_null_however_deep():
+def test_nan_is_null_at_every_depth():
     value = {
         "a": NAN,
         "b": [INF, (-INF, 1.5, {"c": NAN})],

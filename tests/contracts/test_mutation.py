@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 mutation = runpy.run_path(str(ROOT / "tests" / "mutation.py"))
 
 
-def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
+def test_every_subpackage_has_a_coverage_floor_or_only_draws():
     package = mutation["PACKAGE"]
     folders = {
         path.parent.relative_to(package) for path in package.rglob("*/__init__.py")
@@ -20,7 +20,7 @@ def test_every_room_has_a_floor_or_is_one_of_drawings_and_pages():
 
 
 @pytest.mark.slow
-def test_what_is_said_to_alter_nothing_is_a_change_that_can_be_drawn():
+def test_a_change_without_effect_can_be_drawn():
     for file, line in mutation["EQUAL"]:
         made = mutation["changes"](mutation["PACKAGE"] / file)
         assert (file, line) in map(mutation["key_of"], made)

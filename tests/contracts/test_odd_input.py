@@ -21,7 +21,9 @@ from cgrsp_simpy.studies.subject import subject_of
 
 @pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_whose_cells_are_parted_otherwise_is_told_so(read, sign, named, file):
+def test_a_table_with_another_delimiter_gives_an_error_that_says_so(
+    read, sign, named, file
+):
     path = file(
         f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n",
         "jobs.csv",
@@ -37,7 +39,7 @@ def snapshots(status, time_s):
     return Snapshots("A", np.array(time_s, float), np.array(status), price)
 
 
-def test_a_report_on_a_series_of_which_nothing_was_fetched_has_dashes(file, capsys):
+def test_a_report_on_an_empty_series_has_dashes(file, capsys):
     path = file(
         "time,status\n" + "".join(f"{600 * step},\n" for step in range(9)), "a.csv"
     )
@@ -169,7 +171,7 @@ CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20
         (cg.spot.Scenario(), "history_h", 1e308),
     ],
 )
-def test_a_part_that_is_none_is_named(scenario, name, value):
+def test_an_unknown_part_is_named_in_the_error(scenario, name, value):
     check_refused(lambda: subject_of(scenario).varied(**{name: value}), [name])
 
 

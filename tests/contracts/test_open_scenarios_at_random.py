@@ -67,9 +67,7 @@ def _mean(values):
 
 @settings(max_examples=100)
 @given(scenario=open_scenarios() | scenarios() | scenarios(gangs=True), seed=seeds)
-def test_a_scenario_comes_back_equal_from_its_file_and_gives_the_same_jobs(
-    scenario, seed
-):
+def test_a_scenario_survives_a_file_and_gives_the_same_jobs(scenario, seed):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "any.toml"
         scenario.to_toml(path)
@@ -113,7 +111,7 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
 
 @settings(max_examples=50)
 @given(scenario=open_scenarios())
-def test_a_view_shows_the_classes_and_the_law(scenario):
+def test_a_view_shows_the_classes_and_the_stock_model(scenario):
     known = scenario.moment([]).known
     assert known.classes == scenario.workload.classes
     assert known.tight_fraction == pytest.approx(

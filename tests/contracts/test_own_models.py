@@ -61,7 +61,7 @@ every_model = pytest.mark.parametrize(
 
 @pytest.mark.quick_cases(2)
 @every_model
-def test_a_model_of_ones_own_has_every_use_of_a_model(made, grid, tmp_path):
+def test_a_user_model_supports_every_use_of_a_model(made, grid, tmp_path):
     model = made()
     policies = list(subject_of(model).default_policies())[:2]
     study = cg.compare(model, policies, range(3), out=tmp_path / "out")
@@ -221,7 +221,7 @@ def test_a_phase_keeps_its_whole_name():
     assert claims["phase"].tolist() == ["checking the result"]
 
 
-def test_a_phase_whose_name_would_be_cut_off_is_refused():
+def test_a_phase_whose_name_would_be_cut_off_is_rejected():
     def named(run, job):
         with run.claim(job) as claim:
             yield claim
@@ -249,7 +249,7 @@ class Boosted(Waiting):
     policies: ClassVar = {"first": cg.first_come, "boosted": boosted}
 
 
-def test_a_text_gives_no_parameter_that_it_cannot_tell():
+def test_a_policy_text_lists_no_parameter_without_a_text_form():
     assert (
         cg.simulate(Boosted(), "boosted:first=2").summary()
         == cg.simulate(Boosted(), "boosted").summary()
@@ -384,12 +384,12 @@ class Columns(Shop):
 
 
 @pytest.mark.parametrize("message", WRONG)
-def test_what_is_wrong_in_a_model_is_one_line(message, monkeypatch):
+def test_an_error_in_a_model_gives_one_line(message, monkeypatch):
     eager_watchdog(monkeypatch)
     check_refused(lambda: cg.simulate(Columns(**WRONG[message]), "first"), [message])
 
 
-def test_half_of_a_slot_is_no_place():
+def test_half_a_slot_is_not_a_valid_resource():
     def halves(view):
         (slot,) = view.free
         return [(view.queue[0], ((slot, 0.5), (slot, 0.5)))]
@@ -398,7 +398,7 @@ def test_half_of_a_slot_is_no_place():
     check_refused(lambda: cg.simulate(Shop(waits), halves), message, cg.PolicyError)
 
 
-def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
+def test_unrecorded_values_are_nan_and_minus_one_for_integers():
     jobs = cg.simulate(Columns(), "first").jobs
     assert np.isnan(jobs["a"]).all() and (jobs["b"] == -1).all()
 
@@ -408,7 +408,7 @@ def test_what_is_not_noted_is_nan_and_minus_one_of_whole_numbers():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("day", ["normal", "surge"])
-def test_frames_of_one_tile_are_the_days_jobs_to_the_bit(day):
+def test_frames_of_one_tile_equal_the_jobs_of_the_day_to_the_bit(day):
     whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)
     for seed in range(2):
         own = cg.simulate(whole, "edf", seed)

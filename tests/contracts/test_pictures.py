@@ -131,7 +131,7 @@ def check_values(ax):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_each_value_stands_at_its_own_mark(seed):
+def test_each_value_label_is_at_its_own_mark(seed):
     rng = np.random.default_rng(seed)
     number, scale = int(rng.integers(2, 11)), 10.0 ** rng.integers(-1, 4)
     ours = scale * rng.random(number)
@@ -230,7 +230,7 @@ def test_an_interval_ends_in_an_arrowhead_at_each_edge_that_it_leaves():
         assert image[row, middle_x - 20 : middle_x + 21].sum() > 6
 
 
-def test_a_value_near_0_is_written_beside_the_arrowhead_at_0():
+def test_a_value_near_0_is_written_next_to_the_arrowhead_at_0():
     with plots.styled("print"):
         ax = canvas_of(4, 1.5).add_subplot()
         cg.plots.marks.bars(ax, ["fifo", "search"], [1.0, 0.001], [0.1, 0.01])
@@ -281,7 +281,7 @@ def test_the_front_is_seen_where_an_interval_lies_on_it():
     assert coloured(around, plots.style.POLICY["rh"]).any()
 
 
-def test_a_legend_names_the_complexities_that_are_there():
+def test_a_legend_names_only_the_complexities_in_the_data():
     canvas = thesis("3.2")
     there = sorted({row["complexity"] for row in data.three_jobs.rows(None)})
     assert [text.get_text() for text in canvas.legends[0].texts] == [
@@ -297,7 +297,7 @@ def decision():
     return data.decision.rows(None)
 
 
-def test_the_decision_is_that_of_the_caption(decision):
+def test_the_decision_equals_that_of_the_caption(decision):
     """Thesis Figure 3.1: j1 is tight and goes to the fastest idle slot; j2 and j3 are
     loose and go to the cheapest.
     """
@@ -349,7 +349,7 @@ def front_rows(differences, halves):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_said_of_adaptive_is_no_stronger_than_its_interval(seed):
+def test_the_statement_on_adaptive_is_no_stronger_than_its_interval(seed):
     rng = np.random.default_rng(seed)
     differences, halves = rng.uniform(-4, 4, 2), rng.uniform(0, 4, 2)
     said = FIGURES["5.8"].seen(front_rows(differences, halves))

@@ -137,7 +137,7 @@ def test_the_data_are_the_claims_and_visits_of_the_run(name):
     )
 )
 @settings(max_examples=40)
-def test_any_claims_come_back(wanted):
+def test_any_claims_survive_a_round_trip(wanted):
     """Jobs of odd amounts and times, some with deadlines, some never served; places
     that hold any number of them.
     """
@@ -166,7 +166,7 @@ def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
         same_as(data, run.timeline, number)
 
 
-def test_the_page_tells_what_the_rules_said():
+def test_the_page_shows_the_explanations_of_the_rules():
     run = cg.simulate(cg.day("hectic", jobs=60, tight_fraction=0.5), "cadr", 1)
     data, told = data_of(run), run.report.reasons(run)
     why = data["runs"][0]["why"]
@@ -188,7 +188,7 @@ def test_the_page_tells_what_the_rules_said():
     assert any(choice.offers for choice in told.choices)
 
 
-def test_only_runs_of_the_same_jobs_are_set_side_by_side():
+def test_only_runs_of_the_same_jobs_are_compared():
     day = cg.day("quiet", jobs=20)
     run = cg.simulate(day, "fifo", 1)
     for others in (
@@ -466,7 +466,7 @@ def test_every_first_job_that_waits_has_its_number(policy, tmp_path):
 @in_browser
 # no window of Chromium is narrower
 @pytest.mark.parametrize("size", ["1366,768", "1280,900", "500,844"])
-def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
+def test_two_policies_are_labelled_without_overlap(size, tmp_path):
     day = cg.day("normal", persistence_s=1800, tight_fraction=0.8)
     runs = [cg.simulate(day, policy, 1) for policy in ("spt", "cadr")]
     width = 390 if size.startswith("500") else 1366
@@ -517,7 +517,7 @@ def test_two_policies_are_told_and_nothing_lies_upon_another(size, tmp_path):
 
 @pytest.mark.slow
 @in_browser
-def test_a_page_within_another_stays_at_its_place_when_it_is_made_anew(tmp_path):
+def test_an_embedded_page_keeps_its_position_when_it_is_regenerated(tmp_path):
     """As on the live page, when a slider moves."""
     day = cg.day("quiet", jobs=20)
     pages = [

@@ -121,7 +121,7 @@ def marks_of(function):
 
 
 @pytest.mark.slow
-def test_what_needs_a_package_beside_those_of_the_quick_tests_is_not_quick():
+def test_tests_that_need_further_packages_are_not_quick():
     """`pip install .[test]` gives these; continuous integration installs the others
     afterwards.
     """

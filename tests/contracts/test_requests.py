@@ -78,7 +78,7 @@ def test_each_job_requests_each_of_its_resources_once(name, monkeypatch):
         ("get", cg.pools([2.0], "slot")),
     ],
 )
-def test_what_was_not_granted_cannot_be_requested(call, resources):
+def test_a_resource_that_was_not_granted_cannot_be_requested(call, resources):
     def job_process(run, job):
         arguments = () if isinstance(run.resources[0], simpy.Resource) else (1.0,)
         yield getattr(run.resources[0], call)(*arguments)

@@ -104,7 +104,7 @@ def told(capsys, line):
 
 
 @pytest.mark.parametrize("words", COMPARED)
-def test_compare_and_run_are_those_of_python(words, capsys):
+def test_compare_and_run_by_command_equal_those_in_python(words, capsys):
     scenario = COMPARED[words]()
     policies = [*subject_of(scenario).default_policies()][:2]
     names = ",".join(policies)
@@ -205,12 +205,12 @@ def bank():
         ),
     ],
 )
-def test_a_study_is_that_of_python(line, study, capsys):
+def test_a_study_by_command_equals_the_one_in_python(line, study, capsys):
     assert told(capsys, f"{line} --format csv") == csv_text(study().rows)
 
 
 @pytest.mark.slow
-def test_advice_is_that_of_python(capsys):
+def test_advice_by_command_equals_the_one_in_python(capsys):
     line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
     found = json.loads(told(capsys, f"{line} --format json"))
     prices = Prices(price_miss=2)

@@ -18,9 +18,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("command", RUNS)
-def test_a_command_makes_a_simpy_run_for_each_that_it_reports(
-    command, capsys, monkeypatch
-):
+def test_a_command_makes_one_simpy_run_per_reported_run(command, capsys, monkeypatch):
     made, step = {}, simpy.Environment.step
     monkeypatch.setattr(
         simpy.Environment,

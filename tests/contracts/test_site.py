@@ -77,7 +77,7 @@ def test_every_figure_is_in_the_gallery_with_its_command():
             assert any(f'"{name}": ' in single for name in names), picture.name
 
 
-def test_the_glossary_has_the_terms_of_textbooks_and_of_the_package():
+def test_the_glossary_has_textbook_and_package_terms():
     assert len(TERMS) == len({term.lower() for term in TERMS}) >= 100
     package = (
         "slot; dispatcher; policy; view; provisioning delay; tight deadline;"
@@ -195,7 +195,7 @@ def test_a_script_with_a_long_run_time_shows_its_recorded_output(monkeypatch):
 
 
 @pytest.mark.slow
-def test_of_every_constant_something_is_said(monkeypatch):
+def test_every_constant_is_described(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     api = importlib.import_module("api")
     names = [
@@ -246,7 +246,7 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["reference/api.md", "llms.txt"])
-def test_a_generated_page_is_what_the_package_gives(monkeypatch, name):
+def test_a_generated_page_equals_the_output_of_the_package(monkeypatch, name):
     """After a change of names or docstrings: python docs/api.py."""
     monkeypatch.syspath_prepend(DOCS)
     api = importlib.import_module("api")

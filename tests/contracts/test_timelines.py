@@ -235,7 +235,7 @@ def last_of_each_instant(seen):
     ]
 
 
-def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
+def test_the_drawn_queue_equals_the_queue_of_the_steps(seen):
     times_s, lengths = queue_length(seen.timeline)
     for step in last_of_each_instant(seen):
         assert lengths[np.searchsorted(times_s, step.time_s, side="right") - 1] == len(
@@ -243,7 +243,7 @@ def test_the_queue_that_is_drawn_is_the_queue_of_the_steps(seen):
         )
 
 
-def test_who_holds_a_place_has_a_claim_to_it(seen):
+def test_a_job_holding_a_resource_has_a_claim(seen):
     claims, last_s = seen.timeline.claims, seen.timeline.end_s
     for step in last_of_each_instant(seen):
         here = claims[
@@ -358,7 +358,7 @@ def test_a_slot_timeline_holds_all_claims(seen):
 
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_a_frame_shows_who_holds_what(seen, share):
+def test_a_frame_shows_which_job_holds_which_slot(seen, share):
     claims, time_s = seen.timeline.claims, share * seen.timeline.end_s
     boxes = frame_at(seen.run, time_s)[1].collections[0].get_paths()
     here = claims[(claims["from_s"] <= time_s) & (time_s < claims["to_s"])]

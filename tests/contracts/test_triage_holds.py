@@ -98,7 +98,7 @@ def costs(day):
         }
     )
 )
-def test_no_rule_by_which_triage_holds_a_job_costs_more_than_leaving_it_out(case):
+def test_no_holding_rule_of_triage_costs_more_than_its_omission(case):
     """The ratio of the costs, a geometric mean over seeds, less two standard errors."""
     day = scenario(case)
     with_all = costs(day)

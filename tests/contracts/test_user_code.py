@@ -98,7 +98,7 @@ def test_a_yield_of_no_event_is_explained_in_a_notebook_too():
 
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -1.0, "5", None])
 @pytest.mark.parametrize("where", [lambda run: run, lambda run: run.env])
-def test_a_timeout_that_is_no_finite_time_is_refused(delay, where):
+def test_a_timeout_that_is_not_finite_is_rejected(delay, where):
     def job_process(run, job):
         yield where(run).timeout(delay)
 
@@ -145,7 +145,7 @@ def test_a_job_may_do_something_else_before_it_waits_for_its_grant(
     assert run.jobs["finish_s"].tolist() == finish_s
 
 
-def test_a_job_that_waits_after_its_patience_has_ended_hears_that_it_has_none():
+def test_a_job_that_waits_after_its_patience_has_ended_gets_an_error():
     heard = []
 
     def job_process(run, job):
@@ -399,14 +399,14 @@ def test_cancelling_events_changes_no_order():
     assert happened == sorted(range(0, 1000, 3), key=lambda n: (n % 7, n))
 
 
-def test_simpys_own_timeout_and_the_engines_are_equal_in_all_but_their_checks():
+def test_simpys_timeout_and_the_engines_differ_only_in_their_checks():
     ours, simpys = (
         kind.timeout(3.0, "value") for kind in (Environment(), simpy.Environment())
     )
     assert vars(ours) | {"env": None} == vars(simpys) | {"env": None}
 
 
-def test_a_submission_after_the_arrival_is_refused():
+def test_a_submission_after_the_arrival_is_rejected():
     job, model = namedtuple("Job", ["id", "submit_s"]), Shop(waits)
     model.jobs = [(0.0, job(0, 0.0)), (1.0, job(1, 1.5))]
     message = r"arrives at 1 s, before its submit_s, 1\.5"

@@ -108,7 +108,7 @@ def test_machines_of_one_core_are_whole_machines(name, jobs, servers, order, mis
 @every_policy
 @given(jobs=job_lists(most_cores=4), order=orders)
 @settings(max_examples=40)
-def test_each_policy_does_what_its_name_says(name, jobs, order):
+def test_each_policy_behaves_as_its_name_suggests(name, jobs, order):
     machines = (Size("a", 4, 4.0, 1.0),)
     done = simulated(
         cg.waiting.Scenario(jobs, small(name), machines, order), keep=True
@@ -220,7 +220,9 @@ def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
 @every_policy
 @given(jobs=job_lists(most_cores=4), machines=st.integers(0, 3), order=orders)
 @settings(max_examples=30)
-def test_a_log_on_shared_machines_costs_what_its_jobs_say(name, jobs, machines, order):
+def test_a_log_on_shared_machines_costs_the_sum_of_its_jobs(
+    name, jobs, machines, order
+):
     """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a
     core, at 0.048 a core and hour.
     """

@@ -134,7 +134,7 @@ def test_rows_do_not_depend_on_the_workers(study, workers, expected, small_tasks
     assert not multiprocessing.active_children()
 
 
-def test_the_rows_are_those_of_single_runs(small_tasks):
+def test_the_rows_equal_those_of_single_runs(small_tasks):
     rows = compared().rows
     policies = ["fifo", "random", "cadr:critical_ratio=5", first_in_first_out]
     assert rows == [
@@ -410,7 +410,7 @@ def harmless(scenario, seeds):
 
 
 @pytest.mark.slow
-def test_a_users_own_pool_that_breaks_is_told(small_tasks, tmp_path):
+def test_a_broken_user_pool_is_reported(small_tasks, tmp_path):
     policy = deadly(tmp_path, "quiet", 25)
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         with pytest.raises(WorkerError, match="worker process died"):
@@ -468,7 +468,7 @@ def tired(refuses):
     [(True, 2), (False, 3)],
     ids=["submit raises", "a task fails"],
 )
-def test_what_was_finished_before_an_executor_failed_is_kept(
+def test_results_finished_before_an_executor_failed_are_kept(
     refuses, number, small_tasks, tmp_path
 ):
     with pytest.raises(
@@ -483,13 +483,13 @@ def test_what_was_finished_before_an_executor_failed_is_kept(
     assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
 
 
-def test_without_a_directory_nothing_is_said_of_one(small_tasks):
+def test_without_a_directory_none_is_mentioned(small_tasks):
     with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses=True))
     assert "saved" not in str(caught.value)
 
 
-def test_a_pool_that_was_shut_down_is_told(small_tasks):
+def test_a_pool_that_was_shut_down_is_reported(small_tasks):
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
     with pytest.raises(
@@ -498,7 +498,7 @@ def test_a_pool_that_was_shut_down_is_told(small_tasks):
         compared(executor=pool)
 
 
-def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(
+def test_a_full_disk_cancels_the_unstarted_tasks_of_a_user_pool(
     small_tasks, tmp_path, monkeypatch
 ):
     def full(*_):
@@ -514,7 +514,7 @@ def test_a_full_disk_takes_back_what_a_users_pool_has_not_begun(
 
 
 @pytest.mark.parametrize("executor", [None, 2])
-def test_a_policy_that_cannot_be_copied_is_refused_before_anything_runs(
+def test_a_policy_that_cannot_be_copied_is_rejected_before_anything_runs(
     monkeypatch, executor
 ):
     monkeypatch.setattr(module, "as_they_come", None)

@@ -42,7 +42,7 @@ def gpus(number, bandwidth=1.0):
 @pytest.mark.parametrize(
     ("nodes", "degree"), [(100, 1), (100, 3), (150, 50), (1000, 3)]
 )
-def test_the_mean_degree_is_the_one_that_was_asked_for(nodes, degree):
+def test_the_mean_degree_is_as_requested(nodes, degree):
     """Edges are binomial: their mean over 40 seeds is within 4 standard errors, and
     away from half as many.
 
@@ -83,7 +83,7 @@ def test_at_the_greatest_degree_all_pairs_are_edges(nodes):
 
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("law", TIMES_S)
-def test_times_follow_the_truncated_normal_law(law):
+def test_times_follow_the_truncated_normal_distribution(law):
     mean, sd = TIMES_S[law]
     work = erdos_renyi(20_000, 0, law, seed=3).work_tflop
     assert work.min() >= LEAST_S

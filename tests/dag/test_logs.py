@@ -85,7 +85,7 @@ def test_a_file_goes_along_each_edge_to_its_readers_only(file):
     assert read_wfformat(file(workflow(write, *readers))).data_gb.tolist() == [1, 3]
 
 
-def test_an_edge_is_one_whether_parent_or_child_or_both_tell_it(file):
+def test_an_edge_counts_once_if_parent_child_or_both_list_it(file):
     graph = read_wfformat(
         file(workflow(task("a", children=["b", "c"]), task("b", ["a", "a"]), task("c")))
     )
@@ -291,7 +291,7 @@ BAD_WORKFLOWS = [
 ]
 
 
-def test_a_file_that_is_no_workflow_is_refused_in_one_line(file):
+def test_a_file_that_is_not_a_workflow_gives_a_one_line_error(file):
     for content, message in BAD_WORKFLOWS:
         path = file(content)
         line = check_refused(lambda path=path: read_wfformat(path), message)
@@ -305,7 +305,7 @@ def line(name, start="10", end="20", job="j_1", instances="3"):
     return f"{name},{instances},{job},1,Terminated,{start},{end},100,0.5\n"
 
 
-def test_names_tell_what_waits_for_what(file):
+def test_names_show_which_node_waits_for_which(file):
     """The example of the trace's own description, its tasks out of order."""
     text = (
         line("M5_3_4")
@@ -388,7 +388,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplog):
+def test_an_invalid_job_is_left_out_entirely_or_rejected(fault, file, caplog):
     bad, message = FAULTS[fault]
     path = file(line("M1") + bad + line("R8", job="j_2"))  # a good task of the bad job
     with caplog.at_level(logging.WARNING):
@@ -407,7 +407,7 @@ def test_a_job_with_a_fault_is_left_out_as_a_whole_or_refused(fault, file, caplo
     assert read_alibaba(path, "j_1").nodes == 1
 
 
-def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
+def test_a_line_truncated_in_its_job_name_does_not_affect_other_jobs(file):
     path = file(line("M1") + line("M1", job="j_12") + "M2,1,j_1")
     assert list(read_alibaba(path)) == ["j_1", "j_12"]
     check_refused(
@@ -431,5 +431,5 @@ def test_a_line_that_is_cut_off_in_its_job_name_spoils_no_other_job(file):
         ),
     ],
 )
-def test_a_file_without_the_job_is_refused(content, options, message, file):
+def test_a_file_without_the_job_is_rejected(content, options, message, file):
     check_refused(lambda: read_alibaba(file(content), **options), message)

@@ -86,7 +86,7 @@ def example(path):
     return Problem(graph, read_platform(path))
 
 
-def test_a_file_tells_of_gpus_and_links(lab):
+def test_a_file_describes_gpus_and_links(lab):
     found = read_platform(lab)
     assert found.name == "lab, 3 GPUs" and found.names == ("a", "b", "c")
     assert found.tflops.tolist() == [2, 1, 4] and found.memory_mb.tolist() == [
@@ -145,7 +145,7 @@ def test_hefts_ranks_have_the_mean_latency(lab):
     assert upward_rank_s(problem) == pytest.approx([x, y, z, w, v])
 
 
-def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
+def test_a_count_means_equal_gpus_and_a_pair_without_link_is_not_connected(
     file,
 ):
     path = file(
@@ -168,7 +168,7 @@ def test_a_count_stands_for_equal_gpus_and_a_pair_without_link_is_not_connected(
     )
 
 
-def test_what_others_use_is_drawn_by_the_seed_for_a_file_too(lab):
+def test_other_usage_is_drawn_by_seed_for_a_file_too(lab):
     for platform, own in (
         (Servers(3), Servers(3).platform()),
         (read_platform(lab), read_platform(lab)),
@@ -301,7 +301,7 @@ BAD = {
 }
 
 
-def test_a_bad_file_is_one_line_with_its_name(capsys, file):
+def test_a_bad_file_gives_a_one_line_error_with_its_name(capsys, file):
     for ending, (text, message) in (
         (e, row) for e, rows in BAD.items() for row in rows
     ):
@@ -311,7 +311,7 @@ def test_a_bad_file_is_one_line_with_its_name(capsys, file):
         assert line.startswith(f"cgrsp run: {path}: ") and message in line
 
 
-def test_a_file_that_is_not_there_and_one_of_another_ending(tmp_path):
+def test_a_missing_file_and_a_wrong_extension_are_errors(tmp_path):
     check_refused(
         lambda: read_platform(tmp_path / "none.toml"),
         r"none.toml: No such file or directory",

@@ -79,7 +79,7 @@ def test_events_of_a_policy_whose_nodes_hold_their_gpu_during_transfers():
     ]
 
 
-def test_a_listing_speaks_of_nodes_data_and_memory():
+def test_a_listing_describes_nodes_data_and_memory():
     told = []
     simulate(fork(), soonest, told.append)
     assert {str(event)[40:].strip() for event in told if event.job == 2} == {
@@ -236,7 +236,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_is_one_line(words):
+def test_a_wrong_answer_gives_a_one_line_error(words):
     check_refused(
         lambda: simulate(*WRONG[words]),
         f"policy .* at t = [0-9.]+ s {words}",

@@ -30,7 +30,7 @@ class InTurn:
                 yield node, gpus[self.put % len(gpus)]
 
 
-def test_what_a_run_took_is_in_its_figures():
+def test_makespan_and_evaluations_of_a_run_are_in_its_figures():
     run = cg.simulate(SMALL, "rtgs", 3)
     found = cg.dag.find(SMALL.problem(3), "rtgs", cg.dag.Budget(20), 3)
     figures = run.summary()
@@ -59,7 +59,7 @@ def test_memory_in_gigabytes_is_as_many_megabytes():
     check_refused(lambda: cg.dag.Servers(tflops=()), r"tflops\(=\(\)\) must be a list")
 
 
-def test_a_plan_that_is_there_is_a_policy_too():
+def test_an_existing_plan_is_a_policy_too():
     plan = cg.dag.find(SMALL.problem(3), "cpop", cg.dag.Budget(1)).plan
     run, own = cg.simulate(SMALL, plan, 3), cg.simulate(SMALL, "cpop", 3)
     assert run.jobs.tolist() == own.jobs.tolist() and run.policy == own.policy == "cpop"
@@ -69,7 +69,7 @@ def test_a_plan_that_is_there_is_a_policy_too():
 
 
 @pytest.mark.parametrize("scheduler", ["heft", InTurn()])
-def test_the_schedule_of_a_run_is_what_was_measured(scheduler):
+def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
     run = cg.simulate(SMALL, scheduler, 3)
     found = cg.dag.schedule_of(run)
     assert found.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
@@ -123,7 +123,7 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
     ]
 
 
-def test_nothing_is_said_of_the_ranks_of_one_graph_that_is_repeated():
+def test_no_ranks_are_reported_for_one_repeated_graph():
     """Ten times the same makespans are one block, not ten: a test of them would show
     what is not there.
     """

@@ -36,7 +36,7 @@ def test_the_two_orders():
 
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("name", SEARCHES)
-def test_a_search_runs_its_plans_in_the_order_that_is_given(name):
+def test_a_search_runs_its_plans_in_the_given_order(name):
     problem = Scenario("er:n=24,degree=2", cg.dag.Servers(3)).problem(4)
     kept = ",reorders=0" if name == "annealing" else ""
     by_rank, as_it_is = (
@@ -84,7 +84,7 @@ def test_random_search_finds_the_best_of_as_many_random_plans(order):
 
 
 @pytest.mark.parametrize("name", ["woa", "rtgs", "worl-rtgs"])
-def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(name):
+def test_a_history_names_the_better_plan_and_not_the_last_one(name):
     """Whales are evaluated by tens: the first plan is in the history at 1, not the best
     of ten.
     """
@@ -97,7 +97,7 @@ def test_a_history_names_the_plan_that_was_better_and_not_the_last_beside_it(nam
     )
 
 
-def test_annealing_begins_with_the_best_of_the_simple_plans_unless_told_otherwise():
+def test_annealing_starts_from_the_best_simple_plan_by_default():
     problem = Scenario("er:n=40", cg.dag.Servers(4)).problem(0)
     assert (
         find(problem, "annealing", Budget(1)).makespan_s
@@ -136,7 +136,7 @@ def test_annealing_finds_the_least_makespan(
     assert carried_out(problem, found.plan).makespan_s == makespan_s
 
 
-def test_what_holds_the_last_node_up():
+def test_the_cause_of_the_last_nodes_delay():
     """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s,
     and 3, after the data of 1 on GPU 0.
     """

@@ -105,7 +105,7 @@ def spread(x):
     return x.mean(), stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / len(x) ** 0.5
 
 
-def test_the_three_lines_are_what_the_runs_say(found):
+def test_the_three_lines_agree_with_the_runs(found):
     what, saves, sure = found.lines
     assert (
         what == f"Recommendation: {found.best.slots} slots instead of 1 (+"
@@ -150,7 +150,7 @@ def test_the_search_uses_none_of_the_seeds_of_the_comparison(found):
         assert found.trials.figures[each].keys() <= set(found.search.seeds)
 
 
-def test_what_is_not_shown_is_not_advised():
+def test_options_that_are_not_shown_are_not_advised():
     """A result of the search is not advised if the comparison's seeds do not confirm
     it.
     """
@@ -176,7 +176,7 @@ def test_a_saving_under_a_tenth_of_a_per_cent_is_not_advised(found, monkeypatch)
         assert found.pays(found.best) == pays
 
 
-def test_where_all_is_well_nothing_is_to_be_done():
+def test_a_good_setup_needs_no_advice():
     own = advise(place(1500.0, jobs=20), ["fifo", "edf"], range(5))
     assert own.best == own.now and own.first is None
     assert own.lines[0] == "Recommendation: no change, fifo on 1 slot, fixed types."
@@ -191,7 +191,7 @@ def test_where_all_is_well_nothing_is_to_be_done():
     ("most", "verdict"),
     [(90, "met"), (0.1, "no plan can be below 8.33; the nearest option")],
 )
-def test_a_target_is_told_as_met_or_not(most, verdict):
+def test_a_target_is_reported_as_met_or_missed(most, verdict):
     classes = (cg.DeadlineClass("soon", 1.0, 100.0),)
     own = advise(
         place(300.0, classes=classes), ["fifo"], range(6), target=f"miss<={most}%"
@@ -205,7 +205,7 @@ def test_a_target_is_told_as_met_or_not(most, verdict):
     assert own.rest[1].startswith(late)
 
 
-def test_a_target_met_in_the_mean_alone_is_told_so(found):
+def test_a_target_met_only_in_the_mean_is_reported_as_such(found):
     miss = found.mean(found.best, "wait_min")
     found.search.limits["wait_min"] = (miss.mean + miss.high) / 2
     told = found.lines[2]
@@ -232,9 +232,7 @@ def test_targets_name_figures_without_their_units(target, limits):
 
 
 @pytest.mark.parametrize(("gap_s", "over"), [(30.0, True), (300.0, False)])
-def test_overload_is_told_where_the_cost_of_a_day_depends_on_how_long_it_is_watched(
-    gap_s, over
-):
+def test_overload_is_reported_if_the_daily_cost_depends_on_the_run_length(gap_s, over):
     own = advice_on(place(gap_s), range(3))
     load = float(np.mean([row["load"] for row in own.hours]))
     assert (
@@ -288,14 +286,14 @@ def test_a_bad_day_is_a_quantile_or_the_worst(number):
     )
 
 
-def test_what_gets_worse_is_told(found):
+def test_worse_figures_are_reported(found):
     worse = [each for each in found.rest if each.startswith("What gets worse")]
     assert worse == [
         f"What gets worse: slots, USD: +{0.25 * (found.best.slots - 1):.2f}."
     ]
 
 
-def test_the_first_step_is_told_with_what_it_saves():
+def test_the_first_step_is_printed_with_its_saving():
     own = advice_on(place(20.0, jobs=30), range(6), {"slots": 2}, slots=3)
     [told] = [each for each in own.rest if each.startswith("First step")]
     now, then = (
@@ -311,7 +309,7 @@ def test_the_first_step_is_told_with_what_it_saves():
 # ---- rows ----
 
 
-def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
+def test_rows_describe_the_runs_and_the_table_has_the_best_of_each_kind():
     changes = (
         {"policy": "edf"},
         {"types": "free types"},
@@ -367,7 +365,7 @@ def test_rows_are_of_the_runs_and_the_table_has_the_best_of_each_kind():
     assert own._repr_html_().count("<tr>") == len(own.shown) + 1
 
 
-def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
+def test_a_new_policy_and_starting_later_are_instructions():
     own = advice_on(cg.day("normal", jobs=20), range(2))
     told = {
         Option("edf", 5, "fixed types"): "edf instead of fifo",
@@ -390,7 +388,7 @@ def test_a_policy_alone_and_starting_later_are_told_as_something_to_do():
 # ---- what an interval is of ----
 
 
-def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
+def test_a_log_has_an_interval_over_days_and_one_over_hidden_draws(tmp_path):
     """By hand: the jobs of each day of each seed, what they cost today and with what is
     found. The log is of 8.75 days, divided into nine.
     """
@@ -433,7 +431,7 @@ def test_a_log_has_an_interval_over_its_days_beside_that_of_the_luck(tmp_path):
     assert (found.advised == found.best) == (low > 0)
 
 
-def test_a_short_log_says_that_it_says_nothing_of_other_days(tmp_path):
+def test_a_short_log_gives_a_note_that_other_days_may_differ(tmp_path):
     own = advice_on(log_of_days(tmp_path, 2, 8), range(3), slots=2)
     assert (
         "; no interval for other days, since the log has fewer than 7." in own.lines[2]
@@ -496,7 +494,7 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
 
 @pytest.mark.parametrize("command", ["advise hectic", "bound hectic --frontier"])
 @pytest.mark.parametrize("within", ["", "deep/er"])
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+def test_an_unwritable_report_is_rejected_before_the_work(
     command, within, capsys, tmp_path, monkeypatch
 ):
     for name in ("cli.decisions.advise", "cli.decisions.frontier"):
@@ -512,7 +510,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(
     assert file.read_text() == "kept"
 
 
-def test_a_folder_may_be_there_or_not(tmp_path):
+def test_a_folder_may_exist_or_not(tmp_path):
     for path in (tmp_path, tmp_path / "new" / "er"):
         check_folder(path)
     assert not (tmp_path / "new").exists()

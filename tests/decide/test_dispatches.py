@@ -88,5 +88,5 @@ PINNED = {
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_figures_are_the_pinned_ones(name):
+def test_figures_equal_the_pins(name):
     assert figures(name) == pytest.approx(PINNED[name], rel=1e-7)

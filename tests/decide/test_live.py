@@ -40,7 +40,7 @@ class Observed:
     "policy",
     ["triage", *(pytest.param(p, marks=pytest.mark.slow) for p in ("cadr", "atc"))],
 )
-def test_the_next_dispatches_are_those_of_the_simulation(policy):
+def test_the_next_dispatches_equal_the_simulation(policy):
     scenario = replace(DAY, workload=replace(DAY.workload, jobs=60))
     observed = Observed(policy)
     cg.simulate(scenario, observed, 1)
@@ -170,7 +170,7 @@ FIRST = ("wait_min", "last_end_min", "queue_empty_min", "cost_usd")
         ([1300, 1020, 1140], 1, [2, 0, 1], {"fifo": 2, "edf": 1}),
     ],
 )
-def test_a_job_that_cannot_be_in_time(deadlines_s, late, order, missed):
+def test_a_job_that_cannot_meet_its_deadline(deadlines_s, late, order, missed):
     """Triage serves it last and misses no other deadline, as the best of all orders."""
 
     def late_in(jobs):
@@ -324,7 +324,7 @@ def test_of_an_empty_state_the_queue_is_empty_now():
         ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
     ],
 )
-def test_wrong_use_gives_one_line(words, message, file, capsys):
+def test_wrong_use_gives_a_one_line_error(words, message, file, capsys):
     path = file(json.dumps(HOLDING | {"scenario": "hectic"}), "state.json")
     assert main(words.replace("STATE", str(path)).split()) == 2
     [line] = capsys.readouterr().err.splitlines()

@@ -70,7 +70,7 @@ def test_every_day_is_a_run_of_its_own(months):
             assert same([figures], [run.summary()])
 
 
-def test_every_policy_meets_the_same_days(months):
+def test_every_policy_is_run_on_the_same_days(months):
     for seed in months.seeds:
         for policy in months.policies:
             assert [
@@ -83,7 +83,7 @@ def weighted(days, figure, weights):
     return np.average([each[figure] for each in days], weights=weights)
 
 
-def test_figures_of_a_month_are_those_of_its_jobs(months):
+def test_figures_of_a_month_follow_from_its_jobs(months):
     for row in months.rows:
         days = months.run(row["policy"], row["seed"]).rows()
         jobs = [each["completed"] for each in days]

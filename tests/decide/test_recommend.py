@@ -89,7 +89,7 @@ def test_the_slots_of_each_kind_of_types():
     assert list(fleets(place())) == [FIXED]
 
 
-def test_a_fleet_on_spot_instances_is_cheaper_and_taken_back():
+def test_a_fleet_on_spot_instances_is_cheaper_and_preempted():
     fleet = fleets(DAY, Spot(0.4, 0.2))["spot RTX 3090"](5)
     prices = {gpu.name: gpu.price_usd_per_h for gpu in DAY.gpus}
     for gpu in (*fleet.slots, *fleet.gpus):
@@ -109,7 +109,7 @@ def test_no_fleet_is_tried_on_which_a_job_does_not_fit():
     ]
 
 
-def test_more_load_is_the_same_law_at_another_rate(file):
+def test_a_higher_load_only_changes_the_rate(file):
     more = under_load(cg.day("surge"), 1.3)
     assert more == cg.day(
         "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
@@ -141,7 +141,7 @@ def weighed(weight=7.0, **more):
 
 
 @pytest.mark.parametrize("policy", ["fifo", "triage"])
-def test_a_bill_is_what_each_job_costs_by_its_weight(policy):
+def test_a_bill_sums_the_weighted_cost_of_each_job(policy):
     """By hand, job by job; the mean weight is not that of the jobs that miss."""
     prices, run = Prices(2.0, 0.03, 0.004, 0.5), cg.simulate(weighed(), policy, 3)
     bill = prices.bill(Totals(*subject_of(run.scenario).outcome(run)), 4, 2.0)
@@ -409,7 +409,7 @@ def log_of(path, days, seed):
 
 
 @pytest.mark.long
-def test_what_is_found_on_one_week_holds_on_the_next(tmp_path):
+def test_results_of_one_week_hold_on_the_next(tmp_path):
     first, second = (log_of(tmp_path / f"{n}.csv", 7, n) for n in (1, 2))
     found = [search(week, ["fifo", "edf"]).cheapest() for week in (first, second)]
     assert found[0].slots > 1
@@ -465,7 +465,7 @@ def test_a_budget_buys_the_least_inconvenience():
 
 
 @pytest.mark.slow
-def test_a_class_with_a_price_of_its_own():
+def test_a_class_may_have_its_own_price():
     """Gold jobs of weight 20 go first by the c mu rule (Cox and Smith 1961); of weight
     1 the order is that of the shortest.
     """
@@ -486,7 +486,7 @@ def test_a_class_with_a_price_of_its_own():
 
 
 @pytest.mark.long
-def test_what_is_found_is_nearly_the_best_of_all():
+def test_the_result_is_nearly_the_best_of_all():
     """Of two policies on 2 to 12 slots of all kinds, each on 10 seeds: 2 % dearer at
     most.
     """

@@ -41,7 +41,7 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")}
 
 
-def test_a_sound_directory_is_told_so_and_stays_as_it_is(made, capsys):
+def test_a_valid_directory_is_reported_and_not_changed(made, capsys):
     before = files(made)
     assert len(before) > 5
     assert output(capsys, "verify", "out", "--sample", "2").endswith(
@@ -65,7 +65,7 @@ def test_an_unfinished_directory_is_not_called_altered(made, capsys):
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", ["0abc", "7", "1\N{SUPERSCRIPT TWO}"])
-def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
+def test_a_file_without_a_task_number_is_ignored(made, capsys, name):
     tasks = len(list((made / "chunks").iterdir()))
     (made / "chunks" / f"{name}.json").write_text("{}")
     assert f"out: {tasks} tasks run again, with" in output(
@@ -73,7 +73,7 @@ def test_a_file_that_has_no_number_of_a_task_is_none(made, capsys, name):
     )
 
 
-def test_a_file_of_no_task_is_not_counted_among_those_that_were_run_again(made, capsys):
+def test_a_file_of_no_task_is_not_counted_as_a_repeated_run(made, capsys):
     (made / "chunks" / "000777.json").write_text("{}")
     check_bad_input(
         outcome(capsys, "verify", "out", "--sample", "100"),
@@ -117,7 +117,7 @@ COMMANDS = (  # all that make results directories, and the sources of their scen
 
 @pytest.mark.quick_cases(4)
 @pytest.mark.parametrize("line", COMMANDS)
-def test_the_configuration_alone_tells_what_to_run_again(
+def test_the_configuration_alone_identifies_the_runs_to_repeat(
     tmp_path, monkeypatch, capsys, line
 ):
     monkeypatch.chdir(tmp_path)
@@ -242,7 +242,7 @@ HOSTILE = {
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_folder_is_one_line_and_nothing_of_it_runs(made, capsys, case):
+def test_a_hostile_folder_gives_a_one_line_error_and_runs_no_code(made, capsys, case):
     """Whether it is verified or gone on with."""
     spoil, words = HOSTILE[case]
     (made.parent / "hostile").mkdir()
@@ -311,7 +311,7 @@ def test_a_sample_replaces_no_file_but_is_written_twice(tmp_path, capsys):
     ],
     ids=["none", "another", "verify", "sample"],
 )
-def test_a_name_of_no_results_or_file_is_one_line(
+def test_a_name_that_is_neither_results_nor_a_file_gives_a_one_line_error(
     line, words, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)

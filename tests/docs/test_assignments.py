@@ -222,7 +222,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_use_is_one_line(words, bakery, capsys, tmp_path, monkeypatch):
+def test_wrong_use_gives_a_one_line_error(words, bakery, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, "lectures", *words.split()), [WRONG[words]])
     assert [path.name for path in tmp_path.iterdir()] == ["scenarios"]
@@ -256,7 +256,7 @@ def test_the_lab_is_no_assignment_and_a_file_is_not_overwritten(capsys, tmp_path
         ("1 --assignment x --with-answers", "--with-answers must be omitted"),
     ],
 )
-def test_a_wheel_refuses_what_it_does_not_hold(
+def test_a_wheel_rejects_names_that_it_does_not_contain(
     words, message, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

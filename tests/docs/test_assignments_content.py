@@ -396,7 +396,7 @@ LATE = (
         for mistake in WRONG[name]
     ],
 )
-def test_a_typical_wrong_solution_is_refused(name, mistake):
+def test_a_typical_wrong_solution_is_rejected(name, mistake):
     text = replaced(source(name), WRONG[name][mistake])
     assert [*map(type, refusals(text, is_enough=bool)[0])] == [AssertionError]
 

@@ -91,7 +91,7 @@ def copied(path, folder):
 
 
 @pytest.mark.parametrize("kind", [unpacked, archived])
-def test_what_the_lectures_need_of_a_distribution_is_copied(
+def test_the_files_of_a_distribution_needed_by_lectures_are_copied(
     tmp_path, kind, monkeypatch
 ):
     monkeypatch.setattr(browser, "PYTHON", (3, 0))  # not the one that runs the tests
@@ -151,7 +151,7 @@ def wrong(name, files):
         ("no packages", "'packages'"),
     ],
 )
-def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, message):
+def test_a_wrong_distribution_is_rejected_with_the_reason(tmp_path, name, message):
     path = unpacked(wrong(name, distribution()), tmp_path / "pyodide")
     (tmp_path / "site").mkdir()
     with pytest.raises(cg.InputError) as caught:
@@ -172,7 +172,7 @@ def test_a_wrong_distribution_is_refused_by_what_is_wrong(tmp_path, name, messag
     ],
     ids=["nothing", "no archive", "a cut file", "a cut archive"],
 )
-def test_a_file_that_is_no_whole_archive_is_refused(tmp_path, content):
+def test_an_incomplete_archive_is_rejected(tmp_path, content):
     path = tmp_path / "pyodide.tar.bz2"
     path.write_bytes(content(path))
     check_refused(
@@ -195,7 +195,7 @@ def test_a_file_that_is_no_whole_archive_is_refused(tmp_path, content):
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
     ],
 )
-def test_wrong_use_is_refused_and_nothing_is_written(
+def test_wrong_use_is_rejected_and_nothing_is_written(
     tmp_path, capsys, monkeypatch, words, message
 ):
     monkeypatch.setattr(browser, "needed", lambda module, text: None)
@@ -211,7 +211,9 @@ def test_wrong_use_is_refused_and_nothing_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_missing_jupyterlite_is_refused_with_the_extra(tmp_path, monkeypatch):
+def test_a_missing_jupyterlite_gives_an_error_that_names_the_extra(
+    tmp_path, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", None)
     check_refused(
         lambda: browser.write(tmp_path / "site", [], None), ["extra teach: pip install"]

@@ -63,14 +63,14 @@ def test_every_reference_has_authors_with_names():
 
 
 @pytest.mark.parametrize("title", PAPERS)
-def test_the_names_are_those_of_the_text(title):
+def test_the_names_match_the_text(title):
     (reference,) = [
         reference for reference, its in zip(REFERENCES, TITLES) if its.startswith(title)
     ]
     assert families(reference) == PAPERS[title]
 
 
-def test_what_readme_and_howtos_cite_is_there():
+def test_citations_of_readme_and_howtos_exist():
     """Every link to it has a title or a first author as its text."""
     pages = [ROOT / "README.md", *(ROOT / "docs" / "howto").glob("*.md")]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)

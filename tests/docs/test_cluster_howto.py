@@ -31,7 +31,7 @@ def printed(name):
     }
 
 
-def test_who_waits_is_as_the_script_prints():
+def test_the_waiting_jobs_match_the_printed_ones():
     found = printed("who_starves_whom")
     starved, wide_h, others_h = (
         {name: row[place] for name, row in found.items()} for place in (4, 6, 7)
@@ -58,7 +58,7 @@ def test_who_waits_is_as_the_script_prints():
     assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION
 
 
-def test_what_the_papers_table_implies_is_as_cluster_table_prints():
+def test_implications_of_the_papers_table_agree_with_cluster_table():
     hours = [
         gpu_hours(row)
         for row in PUBLISHED.values()

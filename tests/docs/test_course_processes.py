@@ -366,7 +366,7 @@ def test_a_loop_without_an_end_is_ended(number, answer, monkeypatch):
     assert sys.gettrace() is None
 
 
-def test_texts_are_no_numbers_and_a_student_has_a_name():
+def test_texts_are_not_numbers_and_a_student_has_a_name():
     def texts(env, desk, service):
         wait = yield from RIGHT["2.2"](env, desk, service)
         return str(wait)

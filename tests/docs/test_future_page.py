@@ -41,7 +41,7 @@ def value(text):
     return float(mean), float(half)
 
 
-def test_each_of_the_eight_directions_is_answered_or_told_why_not():
+def test_each_of_the_eight_directions_has_an_answer_or_a_reason():
     assert sorted(SECTIONS) == list(range(1, 9))
     assert SECTIONS[4].startswith("4 A real platform Not answered")
 

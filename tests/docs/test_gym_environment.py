@@ -106,7 +106,7 @@ def played(seed, choose, scenario=BUSY):
 
 
 @pytest.mark.slow
-def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
+def test_allowed_values_can_be_used_and_fit_the_space():
     rng = np.random.default_rng(5)
     env, found = played(2, lambda mask: rng.choice(np.flatnonzero(mask)))
     assert all(env.observation_space.contains(seen) for seen, _, _ in found)
@@ -115,7 +115,7 @@ def test_what_is_allowed_can_be_carried_out_and_shows_within_the_space():
 
 
 @pytest.mark.slow
-def test_the_observation_is_what_it_is_said_to_be():
+def test_the_observation_matches_its_description():
     env = GymEnvironment(BUSY)
     seen, told = env.reset(seed=4)
     [job] = env.run.view.queue
@@ -139,7 +139,7 @@ def test_the_observation_is_what_it_is_said_to_be():
 
 
 @pytest.mark.slow
-def test_who_holds_for_ever_sends_in_the_end():
+def test_a_job_held_for_ever_is_dispatched_eventually():
     _, found = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
     assert sum(mask[-1] == 0 for _, mask, _ in found) == 2  # for each job once
     assert len(found) > 2 * gym_environment.MOST_HELD
@@ -168,7 +168,7 @@ def test_of_a_class_the_first_that_can_be_in_time_goes():
     assert gym_environment.earliest_due(view, [late]) is late
 
 
-def test_jobs_that_need_several_slots_are_refused():
+def test_jobs_that_need_several_slots_are_rejected():
     gang = cg.JobList([cg.Job(0, 0.0, 100.0, gpus=2)])
     with pytest.raises(ValueError, match="several slots"):
         GymEnvironment(cg.Scenario("gang", gang))

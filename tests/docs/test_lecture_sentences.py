@@ -90,7 +90,7 @@ ELSEWHERE = {
 
 
 @each_lecture
-def test_no_number_stands_in_the_text_alone(script):
+def test_no_number_appears_only_in_the_text(script):
     """It is in the code, or printed, or computed by a test below."""
     lines = source(script).splitlines()
     code = "\n".join(line for line in lines if not line.startswith("#"))

@@ -275,7 +275,7 @@ NO_NUMBERS += (reduce(lambda inner, _: [inner], range(10**5), []),)  # nested de
 @pytest.mark.parametrize(
     "answer", NO_NUMBERS, ids=lambda answer: f"{type(answer).__name__}"
 )
-def test_what_is_no_number_is_said_to_be_none_in_one_line(answer):
+def test_a_value_that_is_not_a_number_gives_a_one_line_error(answer):
     verdict = cg.exercises.check(1.1, answer, "anyone")
     assert not verdict
     assert verdict.message.startswith("answer(=")
@@ -303,7 +303,7 @@ def judge_of_four():
     return judge_of(lambda: 4.0, "minutes", 0.05, twice, way="count them")
 
 
-def test_a_verdict_says_what_it_is():
+def test_a_verdict_has_a_text():
     right = cg.exercises.Verdict(True, "right")
     assert right
     assert str(right) == repr(right) == "right"
@@ -349,7 +349,7 @@ def test_the_command_lists_shows_and_copies(capsys, tmp_path):
         ),
     ],
 )
-def test_bad_input_is_one_line(capsys, arguments, message):
+def test_bad_input_gives_a_one_line_error(capsys, arguments, message):
     assert main(["lectures", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"cgrsp lectures: {message}")

@@ -176,7 +176,7 @@ def test_command(command, tmp_path):
         assert printed == [SHOWN[command]]
 
 
-def test_every_command_is_one_that_there_is():
+def test_every_command_exists():
     checked = 0
     for command in COMMANDS:
         for words in calls(command):
@@ -208,7 +208,7 @@ def texts_of(path):
 
 
 @pytest.mark.slow
-def test_what_messages_advise_can_be_done():
+def test_advice_in_messages_can_be_followed():
     """Extras are those of pyproject.toml, installed from a clone, for the package has
     no other home; commands and options of cgrsp are there.
     """
@@ -304,7 +304,7 @@ def test_script(script, tmp_path):
     run([sys.executable, "script.py"], tmp_path)
 
 
-def test_scripts_are_those_of_the_scenarios():
+def test_scripts_match_the_scenarios():
     study, policy = (
         next(text for kind, text in BLOCKS[page] if kind == "python")
         for page in ("studies", "policy")

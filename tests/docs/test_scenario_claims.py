@@ -116,7 +116,7 @@ def test_deadline_week_tardiness_is_a_quarter(seed):
 
 
 @pytest.mark.skipif(not OFFERS[0].is_file(), reason="the snapshots are not here")
-def test_replayed_month_hardly_waits_but_on_days_without_stock():
+def test_replayed_month_hardly_waits_except_on_days_without_stock():
     day = script("replay_month").replayed(OFFERS, free_types=True, sight="now")
     waits, out_of_stock = [], []
     for seed in range(6000, 6040):

@@ -153,7 +153,7 @@ def test_script_prints_its_out_file(script, tmp_path):
         assert_same_numbers(path, SCENARIOS.parent / "figures" / path.name)
 
 
-def test_the_first_line_says_what_a_script_finds():
+def test_the_first_line_states_the_finding_of_a_script():
     for script in SCRIPTS:
         assert script.read_text(encoding="utf-8").startswith('"""'), script
 

@@ -207,7 +207,7 @@ def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
     assert figures_of(env)["late"] == 1
 
 
-def test_what_is_created_after_the_window_is_not_measured():
+def test_resources_created_after_the_window_are_not_measured():
     env = simpy.Environment()
     cg.warm_up(env, 5, end=10)
     env.timeout(20)
@@ -289,7 +289,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at="now"), "at(='now')"),
     ],
 )
-def test_wrong_use_is_refused(wrong, message):
+def test_wrong_use_is_rejected(wrong, message):
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
     check_refused(lambda: wrong(env, desk), [message])
@@ -314,7 +314,7 @@ def test_a_series_counts_who_waits_and_who_uses():
 
 
 @pytest.mark.parametrize(("takes", "warm_s"), [(0, 2), (1, 2), (1, 0)])
-def test_items_that_a_store_begins_with_count(takes, warm_s):
+def test_initial_items_of_a_store_count(takes, warm_s):
     env = simpy.Environment()
     env.keeps_records = True
     shop = cg.Store(env, name="shop")

@@ -34,7 +34,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_is_one_line(words):
+def test_a_wrong_answer_gives_a_one_line_error(words):
     bench = Bench(WRONG[words], 2)
     for number in (1, 2, 3, 4):
         bench.job(number, 0, 1, need=3)
@@ -130,7 +130,7 @@ SUSPENDED = {
 
 
 @pytest.mark.parametrize("words", SUSPENDED)
-def test_what_cannot_be_suspended_is_one_line(words):
+def test_a_job_that_cannot_be_suspended_gives_a_one_line_error(words):
     bench = Bench(SUSPENDED[words], 1, asks_on_arrival=True, stops=False)
     bench.job(1, 0, 10)
     bench.job(2, 4, 1)

@@ -70,7 +70,7 @@ test_a_warm_up_longer_than_the_run_is_refused = refusals(
 )
 
 
-def test_figures_that_cannot_leave_out_a_warm_up_refuse_it():
+def test_figures_that_cannot_leave_out_a_warm_up_reject_it():
     class Tasks(cg.hgsp.Scenario):
         def set_up(self, run):
             super().set_up(run)
@@ -166,7 +166,7 @@ def test_a_claim_is_handed_over_by_release():
     assert run.jobs["wait_s"].tolist() == [0, 5 + 3]
 
 
-def test_what_a_model_measures_itself_is_among_its_figures():
+def test_the_measurements_of_a_model_are_among_its_figures():
     @dataclass(frozen=True)
     class Licensed(Shop):
         def set_up(self, run):

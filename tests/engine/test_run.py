@@ -48,7 +48,7 @@ def hold(view):
     return []
 
 
-def test_a_place_of_nothing_is_never_free():
+def test_a_resource_without_capacity_is_never_free():
     bench = Bench(one_each, 0, 2)
     bench.job(1, 0, 10)
     assert bench.go() == [(0, "starts", 1), (10, "ends", 1)]
@@ -70,7 +70,7 @@ def test_wakes_with_no_grant_in_between_are_counted_one_by_one(monkeypatch):
     assert asked == [0, 1, 2, 3]
 
 
-def test_a_grant_begins_the_count_of_wakes_anew(monkeypatch):
+def test_a_grant_resets_the_count_of_wakes(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.engine.dispatcher.Dispatcher.most_wakes", 3)
 
     def every_third_second(view):
@@ -192,7 +192,9 @@ test_a_job_that_waits_for_ever_is_still_an_error_beside_a_crew = refusals(
 @pytest.mark.parametrize(
     ("claimant", "number"), [(-1, -1), ((0, 2), 0), (np.int64(7), 7), (2.25, 2)]
 )
-def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, number):
+def test_claims_by_other_processes_are_in_claims_timeline_and_pictures(
+    claimant, number
+):
     model = Maintained(claimant=claimant)
     run = cg.simulate(model, "first")
     crew = run.claims[(run.claims["job"] == number) & (run.claims["from_s"] >= 11)]
@@ -223,7 +225,7 @@ def test_claims_beside_the_jobs_are_in_claims_timeline_and_pictures(claimant, nu
         ),
     ],
 )
-def test_a_claim_or_job_without_a_number_is_refused(claimant, job, message):
+def test_a_claim_or_job_without_a_number_is_rejected(claimant, job, message):
     class Odd(Maintained):
         def arrivals(self, draw):
             return [(0.0, job)]
@@ -339,7 +341,7 @@ class Listed(Shop):
         (Plain(0, 1.0), 1),
     ],
 )
-def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
+def test_jobs_with_attributes_unlike_earlier_ones_are_rejected(listed):
     message = r"of listed has the attributes .* all jobs must have the"
     check_refused(lambda: cg.simulate(Listed(*listed), "first"), message)
 
@@ -348,7 +350,7 @@ def test_jobs_with_other_attributes_than_those_before_are_refused(listed):
     "name", ["dispatch_s", "start_s", "finish_s", "resources", "job", "noted"]
 )
 @pytest.mark.parametrize("kind", [namedtuple, make_dataclass])
-def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
+def test_a_job_attribute_that_would_be_overwritten_is_rejected(kind, name):
     class Noted(Listed):
         columns: ClassVar = {"noted": "f8"}
 
@@ -359,7 +361,7 @@ def test_an_attribute_of_a_job_that_would_be_overwritten_is_refused(kind, name):
 
 
 @pytest.mark.parametrize("name", ["submit_s", "finish_s", "job", "resources"])
-def test_a_column_of_a_model_that_would_overwrite_another_is_refused(name):
+def test_a_model_column_that_would_overwrite_another_is_rejected(name):
     class Noted(Listed):
         columns: ClassVar = {name: "f8"}
 
@@ -373,7 +375,7 @@ def test_jobs_of_several_classes_with_the_same_attributes_are_rows_of_one_table(
     assert run.jobs[["job", "work_s"]].tolist() == [(0, 1), (1, 2), (2, 3)]
 
 
-def test_a_job_may_bring_its_own_time_of_submission():
+def test_a_job_may_have_its_own_submission_time():
     job = namedtuple("Own", ["id", "submit_s"])(0, -5.0)
     assert cg.simulate(Listed(job), "first").jobs["submit_s"].tolist() == [-5.0]
 
@@ -394,7 +396,7 @@ BASE = dataclass(frozen=True)(type("Base", (), {"__annotations__": {"need": int}
         ((), {"need": 10}, "need"),  # in place of a method
     ],
 )
-def test_a_field_with_the_name_of_an_attribute_of_model_is_refused(bases, body, name):
+def test_a_field_named_like_an_attribute_of_model_is_rejected(bases, body, name):
     message = f"^Own: '{name}' is an attribute of every model; .*taken: .*\\b{name}\\b"
     check_refused(lambda: type("Own", (*bases, cg.Model), body), message)
 
@@ -440,7 +442,7 @@ def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_
 
 
 @pytest.mark.parametrize("name", ["started", "finished"])
-def test_a_method_of_the_last_release_is_refused_with_its_new_name(name):
+def test_an_old_method_name_gives_an_error_with_the_new_name(name):
     run = Simulation(Maintained(), cg.first_come)
     check_refused(
         lambda: getattr(run, name),

@@ -340,7 +340,9 @@ def case(name, model, seen, policy=None):
         ),
     ],
 )
-def test_a_decision_is_made_once_an_instant_and_sees_all_of_it(model, policy, expected):
+def test_a_decision_is_made_once_per_instant_after_all_its_events(
+    model, policy, expected
+):
     seen, run = seen_by(model, policy)
     assert seen == expected
     assert run.decisions == len(seen)
@@ -406,7 +408,7 @@ def test_a_wake_never_comes_before_the_time_it_asked_for():
     assert LATER_S <= seen[1][0] < LATER_S + 1e-9
 
 
-def test_a_job_never_comes_before_its_submission():
+def test_a_job_never_arrives_before_its_submission():
     seen, _ = seen_by(scenario(jobs(EARLY_S, LATER_S), (A, A)))
     assert LATER_S <= seen[1][0] < LATER_S + 1e-9
 

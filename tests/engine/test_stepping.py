@@ -46,7 +46,7 @@ def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
     st.integers(1, 4),
 )
 @settings(max_examples=25)
-def test_what_is_to_come_comes(policy, seed, slots):
+def test_predicted_events_occur(policy, seed, slots):
     """Dispatches, starts and finishes were announced, at their times; no clock goes
     back; a job waits or holds a slot.
     """

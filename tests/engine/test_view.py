@@ -49,7 +49,7 @@ def test_the_jobs_and_slots_of_a_view_are_read_only(part, name):
         setattr(getattr(busy_view(), part)[0], name, None)
 
 
-def test_what_the_operator_knows_is_read_only():
+def test_operator_knowledge_is_read_only():
     with pytest.raises(AttributeError):
         busy_view().known.arrival_rate_per_s = 1.0
 
@@ -88,7 +88,7 @@ def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
 
 
 @pytest.mark.parametrize("policy", ["random", "rh", "atc"])
-def test_the_queue_of_a_view_is_that_of_its_classes_in_order(policy):
+def test_the_queue_of_a_view_merges_its_classes_in_order(policy):
     decide = cg.make_policy(policy)
 
     def checked(view):

@@ -23,7 +23,7 @@ AROUND_0 = cg.statistics.mean([-1.0, 1.2, -1.1, 1.3])
         (13.6, {"above": 13, "below": 15}),
     ],
 )
-def test_what_is_so_is_said_with_its_number(found, bounds):
+def test_a_true_claim_is_printed_with_its_number(found, bounds):
     assert claim("it is so", found, **bounds).startswith("checked: it is so (")
 
 
@@ -42,7 +42,7 @@ def test_what_is_so_is_said_with_its_number(found, bounds):
         (cg.statistics.mean([1.0]), {"above": 0}),  # no interval
     ],
 )
-def test_what_is_not_so_is_an_error(found, bounds):
+def test_a_false_claim_is_an_error(found, bounds):
     with pytest.raises(ClaimError, match=r"false: it is so \("):
         claim("it is so", found, **bounds)
 

@@ -231,7 +231,9 @@ def test_a_notebook_by_command(tmp_path, capsys):
     assert "No module named 'cgrsp_simpy'" in elsewhere.stderr
 
 
-def test_without_the_packages_one_line_names_the_extra(monkeypatch, capsys, tmp_path):
+def test_without_the_packages_a_one_line_error_names_the_extra(
+    monkeypatch, capsys, tmp_path
+):
     monkeypatch.setitem(sys.modules, "jupytext", None)
     assert main(["lectures", "1", "--notebook", str(tmp_path)]) == 2
     assert (

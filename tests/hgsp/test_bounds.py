@@ -27,7 +27,7 @@ def test_few_tasks_cost_what_the_best_of_all_schedules_costs(instance):
 
 @given(instances(most=6))
 @settings(max_examples=40)
-def test_what_is_proven_in_fewer_nodes_is_no_more_nor_of_fewer_tasks(instance):
+def test_the_bound_from_fewer_nodes_or_tasks_is_not_greater(instance):
     tasks = range(instance.tasks)
     best = least_of_few(instance, tasks, 100_000)
     for nodes in (0, 3, 30):

@@ -29,7 +29,7 @@ def check(instance, state):
 
 @given(instances(), st.integers(0, 2**32))
 @settings(max_examples=60)
-def test_moves_are_worth_what_they_are_said_to_be(instance, seed):
+def test_moves_change_the_objective_as_predicted(instance, seed):
     """Incremental evaluation against the whole schedule, along a descent and random
     moves.
     """

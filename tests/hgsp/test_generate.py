@@ -16,7 +16,7 @@ has_files = pytest.mark.skipif(
 
 @has_files
 @pytest.mark.parametrize("level", ["tasks3", "tasks4"])
-def test_the_papers_own_tasks_come_out_row_by_row(level):
+def test_the_tasks_of_the_paper_are_reproduced_row_by_row(level):
     read = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus)
     made = generate(level)
     for column in COLUMNS:
@@ -26,7 +26,7 @@ def test_the_papers_own_tasks_come_out_row_by_row(level):
 
 @has_files
 @pytest.mark.parametrize("level", ["tasks1", "tasks2"])
-def test_files_whose_seed_is_not_known_are_of_their_law(level):
+def test_files_without_a_known_seed_follow_their_distribution(level):
     """Each column against a large sample of the law, by Kolmogorov and Smirnov; gaps
     that were exponential, or those of uniform times, would be found at once.
     """
@@ -45,7 +45,7 @@ def test_files_whose_seed_is_not_known_are_of_their_law(level):
     assert stats.kstest(gaps_s, stats.expon(scale=2.5).cdf).pvalue < 1e-9
 
 
-def test_a_level_is_what_it_says():
+def test_a_level_has_its_stated_value():
     level = Level(5000, "medium", 0.8, (1.5, 2.5))
     made = generate(level, seed=2)
     speed = sum(gpu.speed for gpu in made.gpus)

@@ -106,7 +106,7 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
     assert instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0)).task_names == ("2", "1")
 
 
-def test_a_deadline_before_the_arrival_is_allowed_and_said(caplog):
+def test_a_deadline_before_the_arrival_is_allowed_and_reported(caplog):
     late = instance_of((1, 0, 1, 1, 5))
     assert (
         "1 of 1 tasks have a deadline before their arrival, first task 1;"
@@ -240,7 +240,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
     ],
 )
-def test_a_wrong_file_is_refused_by_name(file, text, words):
+def test_a_wrong_file_is_rejected_by_name(file, text, words):
     path = file(text, "tasks.csv")
     check_refused(lambda: read_instance(path, (FAST, SLOW)), [str(path), *words])
 
@@ -266,7 +266,7 @@ GPU_TABLE = "[[gpu]]\nname = 'a'\nmemory_gb = 1\nspeed = 1\n"
         ("gpus.csv", "name,memory_gb,speed\na,1,x\n", ["line 2", "speed of a(='x')"]),
     ],
 )
-def test_a_wrong_file_of_gpus_is_refused_by_name(file, name, text, words):
+def test_a_wrong_gpu_file_is_rejected_by_name(file, name, text, words):
     check_refused(lambda: cluster(str(file(text, name))), words)
 
 
@@ -321,7 +321,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],
 )
-def test_a_file_of_another_layout_is_refused(file, name, text, index, tasks, words):
+def test_a_file_of_another_layout_is_rejected(file, name, text, index, tasks, words):
     path = file(text, name)
     check_refused(lambda: read_orlib(path, index, tasks=tasks), words)
 
@@ -346,7 +346,7 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
 @pytest.mark.parametrize(
     ("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)]
 )
-def test_the_librarys_own_files_tell_their_size_by_name(file, name, tasks):
+def test_files_of_the_or_library_give_their_size_by_name(file, name, tasks):
     assert read_orlib(file("1 " * (2 * 3 * tasks), f"{name}.txt"), 2).tasks == tasks
 
 

@@ -96,7 +96,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("policy", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_a_wrong_answer_is_told_in_the_engines_one_line(policy, said):
+def test_a_wrong_answer_gives_the_engines_one_line_error(policy, said):
     memory_gb = 5 if policy is first_gpu else 20
     two = cg.hgsp.Instance(
         [4, 2],
@@ -139,7 +139,7 @@ def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
     )
 
 
-def test_times_of_its_own_are_what_the_engine_carries_out_and_a_policy_sees():
+def test_its_own_times_are_used_by_the_engine_and_seen_by_policies():
     """The GPU that is slow for the first task is the fast one for the second, and holds
     it alone.
     """

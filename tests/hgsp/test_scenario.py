@@ -61,7 +61,7 @@ def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
     assert (noise_factors(0.0, 0, 9) == 1).all()
 
 
-def test_the_draws_belong_to_tasks_whoever_schedules():
+def test_the_draws_belong_to_tasks_under_every_scheduler():
     policies = [Follow(greedy(THIRTY)), Online(atc), Replan(greedy, 20.0)]
     for policy in policies:
         found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
@@ -99,7 +99,7 @@ def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
     assert execute(plan, 0.0, 5.0).start_s.tolist() == [5, 12]
 
 
-def test_a_plan_that_does_not_come_out_as_planned_is_an_error(monkeypatch):
+def test_a_run_that_deviates_from_its_plan_is_an_error(monkeypatch):
     wrong = greedy(THIRTY)
     wrong.finish_s[-1] += 1
     monkeypatch.setitem(SCHEDULERS, "greedy", lambda *_: Solution(wrong))
@@ -134,9 +134,7 @@ def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
     st.integers(0, 9), st.sampled_from([1.5, 10.0, 60.0]), st.sampled_from([0.0, 0.3])
 )
 @settings(max_examples=25)
-def test_no_plan_made_anew_knows_a_task_to_come_or_a_gpu_before_it_is_free(
-    seed, every_s, noise
-):
+def test_no_new_plan_uses_future_tasks_or_a_gpu_before_it_is_free(seed, every_s, noise):
     instance = cg.hgsp.generate(cg.hgsp.Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
     found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
@@ -189,7 +187,7 @@ def test_no_policy_uses_a_gpu_before_it_is_available():
 # ---- ways, and what they are worth ----
 
 
-def test_how_schedulers_meet_reality():
+def test_schedulers_adopt_the_replanning_of_the_scenario():
     def met(scheduler, **reality):
         return subject_of(Scenario(THIRTY, **reality)).make_policy(scheduler).name
 
@@ -444,7 +442,7 @@ def test_a_scheduler_is_listed_with_the_parameters_that_it_has(capsys):
 
 
 @pytest.mark.slow
-def test_run_shows_the_plan_beside_what_was_measured(capsys):
+def test_run_shows_planned_and_measured_times(capsys):
     words = ["run", *SMALL, "--policy", "greedy"]
     certain = json.loads(outcome(capsys, *words, "--format", "json")[1])
     assert certain["planned"] == certain["measured"]

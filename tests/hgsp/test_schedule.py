@@ -87,7 +87,7 @@ def test_metrics_by_hand():
         ([0, 1, 1, 0], [0, 0, 8, 5], [5, 8, 12, 6], ""),
     ],
 )
-def test_a_schedule_that_breaks_an_equation_is_told(gpu, start, finish, equation):
+def test_a_schedule_that_violates_an_equation_is_reported(gpu, start, finish, equation):
     assert (
         Schedule(
             FOUR, np.array(gpu), np.array(start, float), np.array(finish, float)
@@ -106,7 +106,7 @@ def test_sequences_are_timed_as_early_as_can_be():
 # ---- rules ----
 
 
-def test_what_each_rule_puts_first():
+def test_the_first_job_of_each_rule():
     """Four tasks wait at 0 for one GPU of speed 1."""
     tasks = instance_of(
         (4, 0, 30, 4, 0),

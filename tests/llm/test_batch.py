@@ -93,7 +93,7 @@ def test_steps_are_counted_and_a_request_starts_with_the_first_of_its_tokens():
     assert run.plan[0].steps == 4
 
 
-def test_the_cache_and_the_batch_limit_who_joins():
+def test_the_cache_and_the_batch_size_limit_admission():
     """Two of 600 tokens do not fit together in 1,000; nor do two in a batch of one."""
     for more in ({}, {"max_batch": 1, "kv_mb": 0.1}):
         run = run_of(requests((0, 500, 100), (0, 500, 100)), **more)

@@ -64,7 +64,7 @@ def test_nobody_overtakes_the_first_that_does_not_fit():
     assert run.jobs["start_s"].tolist() == pytest.approx([0, 0.899, 0.899])
 
 
-def test_the_view_shows_what_replicas_have_to_do():
+def test_the_view_shows_the_remaining_work_of_replicas():
     seen = []
 
     def watching(view):
@@ -102,7 +102,7 @@ def test_the_view_shows_what_replicas_have_to_do():
         ),
     ],
 )
-def test_wrong_answers_are_told(policy, said):
+def test_wrong_answers_are_reported(policy, said):
     check_refused(
         lambda: subject_of(scenario([(0, 300, 1)] * 5)).run(policy),
         re.escape(said),
@@ -110,7 +110,7 @@ def test_wrong_answers_are_told(policy, said):
     )
 
 
-def test_a_cache_that_is_too_full_is_told():
+def test_an_overfull_cache_is_reported():
     said = "assigned job 2 to replica 0, which has 399 tokens free; the job needs 601"
     check_refused(
         lambda: subject_of(scenario([(0, 600, 1)] * 2, max_batch=4)).run(

@@ -39,7 +39,7 @@ def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
     assert (found.weight == np.where(found.prompt_tokens <= 1000, 10, 1)).all()
 
 
-def test_drawn_requests_may_be_equal_and_are_never_longer_than_is_told():
+def test_drawn_requests_may_be_equal_and_respect_the_stated_maximum():
     equal = Offered(9, 1.0, 100.4, 7, 0).draw(Draw(1))
     assert set(equal.prompt_tokens.tolist()) == {100}
     assert set(equal.output_tokens.tolist()) == {7}
@@ -149,7 +149,7 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize(("row", "said"), BAD_ROWS)
-def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(
+def test_a_bad_row_is_reported_by_line_and_skipped_or_rejected(
     log_of, caplog, row, said
 ):
     path = log_of(HEAD + GOOD + row + "\n" + GOOD)
@@ -171,7 +171,7 @@ def test_a_bad_row_is_named_by_its_line_and_left_out_or_refused(
         (HEAD + GOOD + '"', "log.csv: line 4: not CSV (unexpected end of data)"),
     ],
 )
-def test_a_file_that_is_no_log_is_refused(log_of, text, said):
+def test_a_file_that_is_not_a_log_is_rejected(log_of, text, said):
     check_refused(lambda: read_requests(log_of(text)), [said])
 
 

@@ -86,7 +86,7 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
     assert set(LATENCIES) < set(rows[0])
 
 
-def test_a_request_alone_takes_as_long_as_is_told_beforehand():
+def test_a_single_request_takes_the_predicted_time():
     """The sum over a context that grows is as often that of its middle."""
     for steps, within in (
         (llama2_70b(), 0.01),
@@ -132,7 +132,7 @@ def test_the_results_on_the_azure_log(azure):
     assert f"| 4 | 19 s | | 8 | {mean_s:.1f} s | | 16 | 2.4 s |" in page
 
 
-def test_the_script_says_what_it_prints():
+def test_the_text_of_the_script_agrees_with_its_output():
     script = ROOT / "scenarios" / "llm_requests.py"
     rows = {
         tuple(line.split()[:4]): [float(cell) for cell in line.split()[4:]]
@@ -220,7 +220,7 @@ test_bad_input_is_refused_in_one_line = refusals(
 )
 
 
-def test_a_listing_tells_when_a_request_starts_and_ends():
+def test_a_listing_shows_when_a_request_starts_and_ends():
     requests = cg.llm.RequestList([0.0, 1.0], [100, 100], [10, 10], [1.0, 1.0])
     told = []
     scenario = cg.llm.Scenario(requests)

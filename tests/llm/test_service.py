@@ -31,7 +31,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert str(Service(16, 8)) == "16 h100-80gb, 8 per replica"
 
 
-test_bad_input_is_refused = refusals(
+test_bad_input_is_rejected = refusals(
     ({"gpus": 0}, "gpus(=0) must be a whole number >= 1"),
     ({"gpus": 7}, "gpus(=7) must be a multiple of tensor_parallel, 2"),
     (
@@ -162,7 +162,7 @@ def test_a_larger_batch_takes_the_line_of_the_smallest_by_a_factor(
     assert Surface(measured)(batch, tokens) == pytest.approx(time_s, rel=1e-12)
 
 
-def test_a_step_of_both_phases_prefills_a_token_more_for_each_that_decodes():
+def test_a_mixed_step_adds_one_token_per_decoding_request():
     assert PAIR(1, 500, 12, 9000) == PAIR(1, 512, 0, 0)
     assert PAIR(1, 1, 32, 18432) == PAIR(0, 0, 32, 18432)  # the decoding takes longer
 
@@ -279,7 +279,7 @@ HEAD = "gpu,tensor_parallel,phase,batch,tokens,ms\n"
         ),
     ],
 )
-def test_a_file_that_is_no_table_is_refused(file, text, said):
+def test_a_file_that_is_not_a_table_is_rejected(file, text, said):
     path = file(text)
     check_refused(lambda: read_steps(path), [str(path), said])
 
@@ -308,5 +308,5 @@ def test_a_file_that_is_no_table_is_refused(file, text, said):
         ),
     ],
 )
-def test_what_was_not_measured_is_refused(made, said):
+def test_figures_that_were_not_measured_are_rejected(made, said):
     check_refused(made, [said])

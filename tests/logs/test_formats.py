@@ -482,14 +482,14 @@ def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
         ),
     ],
 )
-def test_times_with_and_without_a_zone_are_refused(file, rows, words):
+def test_mixing_times_with_and_without_a_zone_is_rejected(file, rows, words):
     with pytest.raises(cg.InputError) as error:
         read_log(file("\n".join(["timestamp,service_s,deadline_s", *rows])))
     assert words in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_unix_times_in_milliseconds_are_refused(file):
+def test_unix_times_in_milliseconds_are_rejected(file):
     check_refused(
         lambda: read_log(file("timestamp,service_s\n1700000000000,5\n")),
         r"log: earliest submission\(=1700000000000\.0\) must be seconds",
@@ -632,7 +632,7 @@ def test_columns_of_other_names_are_mapped(file, told):
         assert [row["job_id"] for row in csv_rows(out)] == ["a", "b"]
 
 
-def test_a_mapped_log_comes_back_from_a_scenario_file(file, tmp_path):
+def test_a_mapped_log_survives_a_scenario_file(file, tmp_path):
     path = file("created,service_s\n5,60\n7,30\n")
     scenario = cg.trace(path, columns={"submit": "created"})
     scenario.to_toml(tmp_path / "s.toml")
@@ -692,7 +692,7 @@ REFUSED = [
 ]
 
 
-def test_where_no_row_is_usable_three_faults_are_told(file, told):
+def test_three_faults_are_listed_if_no_row_is_usable(file, told):
     path = file(HEAD + "a,0,0:05:00\n" * 2000)
     _, _, err = told("run", "rental", f"trace={path}")
     assert (
@@ -705,7 +705,7 @@ def test_where_no_row_is_usable_three_faults_are_told(file, told):
 @pytest.mark.parametrize(
     ("text", "said"), REFUSED, ids=[said[:60] for _, said in REFUSED]
 )
-def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
+def test_an_unreadable_log_gives_a_one_line_error(file, told, text, said):
     path = file(text)
     for command in (
         ["run", "rental"],
@@ -725,9 +725,7 @@ def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
         "cpu",
     ],
 )
-def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(
-    file, text
-):
+def test_impossible_resources_are_a_bad_row_of_their_column(file, text):
     found = read_log(
         file(
             SACCT
@@ -797,7 +795,7 @@ def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
         ("csv", "LLM requests", None, "prompt_tokens"),
     ],
 )
-def test_a_column_that_a_module_needs_and_the_format_does_not_tell_is_one_line(
+def test_a_required_column_missing_from_the_format_gives_a_one_line_error(
     file, told, name, who, command, column
 ):
     path = file(MADE_UP[name][1].replace("gpus", "cards"))
@@ -854,7 +852,7 @@ def test_a_log_without_its_header_is_reported(file, caplog):
 # ---- ids and tags in the results ----
 
 
-def test_a_column_whose_name_a_result_has_stands_behind_log(file):
+def test_a_column_named_like_a_result_gets_the_prefix_log(file):
     run = cg.simulate(
         cg.trace(file("submit_s,service_s,slot,status\n0,5,mine,ok\n")), "fifo"
     )
@@ -896,7 +894,7 @@ def test_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told):
         ("", None),
     ],
 )
-def test_the_header_of_a_log_tells_the_cluster(file, header, sizes):
+def test_the_header_of_a_log_describes_the_cluster(file, header, sizes):
     found = cluster_of(
         read_log(
             file(header + "1 0 -1 5 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", "log.swf")
@@ -905,7 +903,7 @@ def test_the_header_of_a_log_tells_the_cluster(file, header, sizes):
     assert (None if found is None else found.sizes) == sizes
 
 
-def test_a_command_takes_the_cluster_of_the_header_unless_one_is_given(told):
+def test_a_command_uses_the_cluster_of_the_header_by_default(told):
     """Jobs of 128 processors do not fit on the 64 GPUs that are the default."""
     status, out, _ = told("run", "cluster", f"trace={HERE / 'nasa_ipsc.swf'}")
     assert status == 0 and out.startswith("nasa_ipsc.swf, 128 GPUs on 128 nodes, fifo")
@@ -949,7 +947,7 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, file):
 
 
 @pytest.mark.parametrize(("first", "second"), [("b x", "a"), ("9" * 5000, "7")])
-def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(
+def test_ids_that_are_not_numbers_are_in_the_comments_of_a_schedule(
     file, first, second
 ):
     rows = f"{first},0.5,5.25,2\n{second},1,5,1\n"
@@ -966,7 +964,7 @@ def test_ids_that_are_no_numbers_stand_in_the_comments_of_a_schedule(
     ]
 
 
-def test_a_comparison_by_column_equals_the_runs_and_refuses_a_wrong_column(
+def test_a_comparison_by_column_equals_the_runs_and_rejects_a_wrong_column(
     tmp_path, file, capsys
 ):
     rows = [f"{60 * number},{50 + number},{'ab'[number % 2]}" for number in range(20)]
@@ -1009,7 +1007,7 @@ def test_a_format_without_submission_times_has_no_window(file):
     )
 
 
-def test_times_of_which_one_column_has_no_valid_one_are_refused(file):
+def test_a_time_column_without_valid_values_is_rejected(file):
     path = file(
         "JobID|Submit|Start|End|ElapsedRaw|AllocTRES|State\n"
         "2|x|y|2024-01-01T00:09:00|9|gres/gpu=2|FAILED\n"
@@ -1023,7 +1021,7 @@ def test_a_long_window_is_shortened_in_the_message(file):
     assert len(line) < 1000
 
 
-def test_a_line_of_a_million_characters_is_no_row_of_any_format():
+def test_a_line_of_a_million_characters_matches_no_format():
     """Patterns that try every way to split it would take minutes."""
     for format in FORMATS.values():
         for sign in "x9":

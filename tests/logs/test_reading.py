@@ -497,7 +497,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_peculiar_log_is_read_rightly(file, caplog, name):
+def test_an_unusual_log_is_read_correctly(file, caplog, name):
     caplog.set_level("INFO")
     path, text, arguments, expected = CASES[name]
     if isinstance(expected, str):

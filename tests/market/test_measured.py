@@ -61,7 +61,7 @@ FEW, MANY = Holding(9000.0), Holding(40_000.0, 5000.0, 0.7, 1200)
         pytest.param(18000.0, 1800.0, 5000, marks=pytest.mark.long),
     ],
 )
-def test_a_known_law_is_found_again(tau_s, step_s, days):
+def test_a_known_model_is_recovered_by_the_fit(tau_s, step_s, days):
     """Tau within 10 %, and, over each quarter of the day, shares within two points.
     Seeds 0 to 2.
 
@@ -97,7 +97,7 @@ def two():
 
 
 @pytest.mark.slow
-def test_a_known_law_of_two_scales_is_found_again(two):
+def test_a_known_model_of_two_scales_is_recovered_by_the_fit(two):
     """Of p and 1 - p it is the greater."""
     found = two.stock
     assert found.persistence_s == pytest.approx(36000, rel=0.15)
@@ -113,7 +113,7 @@ def test_a_known_law_of_two_scales_is_found_again(two):
 
 
 @pytest.mark.slow
-def test_the_law_tells_runs_and_the_share_of_short_ones(two):
+def test_the_model_gives_runs_and_the_share_of_short_ones(two):
     """Against a simulation of 300 days of the fitted law, seed 5."""
     found = two.stock
     scales = {name: getattr(found, name) for name in TWO}
@@ -140,7 +140,7 @@ def test_short_runs_by_hand():
         assert math.isnan(polls.short_pct) == math.isnan(share)
 
 
-def test_halves_that_differ_are_told_and_the_second_stands_beside_the_law_of_the_first(
+def test_halves_that_differ_are_reported_and_the_second_is_compared_with_the_first(
     file, capsys, caplog
 ):
     """6 days Low a third of the time, then 6 days two thirds; days are alike within a
@@ -172,7 +172,7 @@ def test_runs_and_gaps_by_hand():
     assert polls.shares == [0.5, 0.0, 0.5]
 
 
-def test_a_law_is_evaluated_pair_by_pair():
+def test_a_formula_is_evaluated_pair_by_pair():
     """Against sums over all pairs of polls, and over twenty equal parts of U."""
     rng = np.random.default_rng(3)
     chances = (1 + rng.multinomial(17, [0.4, 0.2, 0.4], 24)) / 20
@@ -239,7 +239,7 @@ test_what_is_too_short_or_too_sparse_is_told = refusals(
 # ---- replay and scenarios ----
 
 
-def test_what_is_replayed_holds_each_status_until_the_next_that_was_fetched():
+def test_a_replay_holds_each_status_until_the_next_fetched_one():
     [own] = series_of([made([-1, 2, 2, -1, 0, 1, -1], 600.0)])
     assert (own.times_s, own.statuses) == ((0.0, 2400.0, 3000.0), (2, 0, 1))
     assert (own.length_s, own.start_h) == (4200, 0.0)
@@ -295,7 +295,7 @@ def snapshots(tmp_path):
 
 
 @pytest.mark.slow
-def test_laws_go_to_a_file_and_come_back(snapshots, tmp_path, capsys):
+def test_stock_models_survive_a_file(snapshots, tmp_path, capsys):
     path = tmp_path / "laws.toml"
     assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0
     fits = [cg.fit_stock(each) for each in read_market(snapshots)]
@@ -350,12 +350,12 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ("[market]\n", "unknown key in the file 'market'"),
     ],
 )
-def test_a_file_of_laws_that_is_none_is_told(text, told, file):
+def test_an_invalid_stock_model_file_is_reported(text, told, file):
     path = file(text, "laws.toml")
     check_refused(lambda: cg.measured(path), [told])
 
 
-def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(file):
+def test_a_stock_model_file_is_not_opened_if_no_text_may_name_one(file):
     path = file(LAWS, "laws.toml")
     with (
         naming_nothing(),
@@ -367,7 +367,7 @@ def test_a_file_of_laws_is_not_opened_where_no_text_may_name_one(file):
 # ---- the command ----
 
 
-def test_the_report_tells_shares_runs_gaps_and_correlations(file, capsys):
+def test_the_report_lists_shares_runs_gaps_and_correlations(file, capsys):
     path = file(trace([0, 0, 1, 1] * 100, 900), "zone.json")
     [row] = json.loads(
         output(capsys, "market", "report", str(path), "--format", "json")

@@ -29,7 +29,7 @@ def test_a_series_keeps_the_status_of_every_poll(status):
         assert series.first(steps).status.tolist() == status[:steps]
 
 
-def test_json_csv_and_gzip_say_the_same(file):
+def test_json_csv_and_gzip_have_the_same_content(file):
     data = [1, 1, 0, 0, 1]
     rows = "".join(f"{600 * poll},{count}\n" for poll, count in enumerate(data))
     stamps = "".join(
@@ -85,7 +85,7 @@ def test_as_many_instances_as_are_needed_count_as_up(file):
         ("time,status,type\n0,1,a\n60,1,b\n", "types(=['a', 'b']) must be one"),
     ],
 )
-def test_what_is_wrong_is_one_line(file, text, told):
+def test_wrong_input_gives_a_one_line_error(file, text, told):
     path = file(text, "zone.json")
     assert check_refused(lambda: read_series(path), [told]).startswith(f"{path}: ")
 
@@ -259,15 +259,13 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         ),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_in_one_line(text, told, file, capsys):
+def test_an_invalid_file_content_gives_a_one_line_error(text, told, file, capsys):
     path = file(text, "x.csv")
     assert check_refused(lambda: read_market(path), [told]).startswith(f"{path}: ")
     check_bad_input(outcome(capsys, "market", "report", path), [])
 
 
-def test_a_file_that_is_missing_or_damaged_and_a_type_that_comes_twice(
-    tmp_path, capsys
-):
+def test_a_missing_or_damaged_file_and_a_duplicate_type_are_errors(tmp_path, capsys):
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"time,status\n" * 99)[:20])
     (tmp_path / "a.csv").write_text("time,type,status\n0,A,low\n")
     for files in (["none"], ["cut.gz"], ["a.csv", "a.csv"]):
@@ -311,7 +309,7 @@ def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
         '{"SpotPriceHistory": [1]}',
     ],
 )
-def test_a_price_history_that_is_wrong_is_one_line(file, text):
+def test_a_wrong_price_history_gives_a_one_line_error(file, text):
     check_refused(lambda: read_market(file(text)), ["log: line "])
 
 

@@ -39,7 +39,7 @@ def recorded(gpu, statuses, step_s=HOUR, start_h=None):
 # ---- the law ----
 
 
-def test_the_marginal_law_at_every_hour_is_that_of_the_thesis():
+def test_the_marginal_distribution_at_every_hour_is_that_of_the_thesis():
     """600 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
     of another clock is not.
     """
@@ -108,7 +108,7 @@ def test_the_stock_is_the_same_in_whatever_order_it_is_asked_for(seed, times):
     assert asked == again[::-1]
 
 
-def test_a_type_of_its_own_persistence_beside_one_without():
+def test_a_type_with_its_own_persistence_and_one_without():
     own = cg.HourlyStock("RTX A4000", [(0.5, 0.0, 0.5)] * 24, persistence_s=1e9)
     stock = Stock(cg.Market(stock=(own,), sight="now"), 0)
     lasting, other = cg.THESIS_GPUS[3], GPU
@@ -267,7 +267,7 @@ def test_days_that_follow_each_other_may_be_correlated():
     assert over_seeds(day, seeds, study.values("spt", "tardiness_min")) == expected
 
 
-def test_a_policy_knows_the_law_of_a_replay_and_not_its_future():
+def test_a_policy_knows_the_model_of_a_replay_and_not_its_future():
     day = cg.day("quiet", jobs=5)
     market = cg.Market(
         series=(recorded(GPU.name, [0, 2, 1]),), persistence_s=60, sight="now"

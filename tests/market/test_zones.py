@@ -16,7 +16,7 @@ from cgrsp_simpy.spot.scenario import Scenario
 # ---- markets ----
 
 
-def test_a_run_meets_the_poll_in_which_it_ends():
+def test_a_run_uses_the_poll_in_which_it_ends():
     market = TwoState(0.5, 0.5, step_s=600, history_h=1.0)
     runs = [
         [market.draw(1, length_s, seed) for seed in range(20)]
@@ -26,7 +26,7 @@ def test_a_run_meets_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_short_series_begins_anew_and_that_is_said(caplog):
+def test_a_short_series_starts_again_and_this_is_reported(caplog):
     trace = Traces(
         (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
     )
@@ -44,7 +44,7 @@ def test_zones_of_a_made_up_market_do_not_depend_on_their_number():
     assert len({found.stretches for found in three}) == 3
 
 
-def test_the_made_up_market_has_the_mean_times_asked_for():
+def test_the_generated_market_has_the_requested_mean_times():
     [zone] = TwoState(2.0, 1.0, history_h=10_000.0).draw(1, 3600.0, 1)
     series = zone.history
     for up, mean_h in ((True, 2.0), (False, 1.0)):
@@ -57,7 +57,7 @@ def test_the_made_up_market_has_the_mean_times_asked_for():
 
 
 @pytest.mark.parametrize("hours", [7, 50])  # after the history there are 42
-def test_a_run_meets_a_later_part_of_its_series(hours):
+def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
     """Polls, prices and histories of zones and of on demand, of several steps, are
     those from one time on, and from the end of the history on after the end.
     """
@@ -105,7 +105,7 @@ def test_a_run_meets_a_later_part_of_its_series(hours):
             )
 
 
-def test_prices_of_a_file_are_those_of_its_polls(file):
+def test_prices_of_a_file_equal_those_of_its_polls(file):
     prices = [1.0 + (k // 10) / 8 for k in range(30)]
     trace = {"metadata": {"gap_seconds": 600}, "data": [1] * 30, "prices": prices}
     rows = (f"{600 * k},up,{prices[k]}\n" for k in range(30))
@@ -125,7 +125,7 @@ def snapshot(minute, **offers):
     )
 
 
-def test_offers_are_a_zone_a_provider_whose_instances_are_kept(file):
+def test_offers_are_one_zone_per_provider_with_kept_instances(file):
     listed = [
         snapshot(0, a=(3, 2.0), b=(1, 1.5)),
         # a second later, the same again
@@ -198,12 +198,12 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ('{"by_provider":' + "[" * 100_000, "must be an object with timestamp"),
     ],
 )
-def test_a_bad_file_of_prices_is_one_line(text, told, file):
+def test_a_bad_price_file_gives_a_one_line_error(text, told, file):
     path = file(text)
     assert check_refused(lambda: read_traces([path]), [told]).startswith(f"{path}: ")
 
 
-def test_regions_are_told_from_names():
+def test_regions_are_recognised_by_name():
     names = {
         "us-east-1f_v100_1": "us-east-1",
         "us-central1-a": "us-central1",
@@ -229,7 +229,7 @@ def test_regions_are_told_from_names():
         (1000, False, {"checkpoint_s": 300, "write_s": 150}, 150),
     ],
 )
-def test_what_is_lost_of_an_instance_that_ends(computed_s, taken, terms, lost_s):
+def test_the_work_lost_when_an_instance_ends(computed_s, taken, terms, lost_s):
     saved = Checkpoints(**terms)
     assert saved.lost_s(computed_s, taken) == pytest.approx(lost_s)
     assert lost_s <= saved.most_lost_s

@@ -67,7 +67,7 @@ def test_every_cell_of_the_theses_tables_is_in_the_ledger(number):
 
 @needs_papers
 @pytest.mark.parametrize("number", ["5.14", "6.1"])
-def test_numbers_of_summaries_stand_in_the_tables(number):
+def test_numbers_of_summaries_are_in_the_tables(number):
     tables = tables_of_thesis()
     cells = [cell for n in range(1, 14) for cell in tables[f"5.{n}"]]
     known = {n for cell in cells for n in numbers(cell)}
@@ -182,7 +182,7 @@ def found(paper, *words):
         ("hgsp", ("cooling rate",), ledger.DIFFERENT),
     ],
 )
-def test_what_an_entry_says(paper, words, verdict):
+def test_the_text_of_an_entry(paper, words, verdict):
     (entry,) = found(paper, *words)
     assert entry.verdict == verdict
 
@@ -194,7 +194,7 @@ def test_the_printed_throughput_of_hps_is_more_than_its_utilisation_allows():
     assert " 14.1 jobs per hour" in entry.reason
 
 
-def test_entries_are_unlike_and_say_why_they_are_not_reproduced():
+def test_entries_are_distinct_and_give_reasons_if_not_reproduced():
     assert {entry.paper for entry in RECORDED} == {*ledger.PAPERS}
     assert {entry.verdict for entry in RECORDED} <= {*ledger.MEANING}
     keys = Counter((e.paper, e.where, e.statement) for e in RECORDED)

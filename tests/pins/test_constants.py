@@ -237,7 +237,7 @@ PRINTED = {
 }
 
 
-def test_what_papers_print():
+def test_printed_figures_of_the_papers():
     for name, (value, printed) in PRINTED.items():
         assert value == printed, name
 
@@ -325,7 +325,7 @@ def numbers():
     return {name: list(map(json.loads, sorted(found[name]))) for name in sorted(found)}
 
 
-def test_constants_and_defaults_are_the_pinned_ones():
+def test_constants_and_defaults_equal_the_pins():
     pinned, found = json.loads(DEFAULTS.read_text(encoding="utf-8")), numbers()
     now = {name: found.get(name) for name in pinned}
     assert now == pinned, "if it is meant, run python tests/pins/test_constants.py"
@@ -356,7 +356,7 @@ def test_data_classes_of_arrays_are_equal_to_themselves_alone():
     assert compared == {"Tally"}
 
 
-def test_data_classes_are_frozen_but_for_these():
+def test_data_classes_are_frozen_except_these():
     loose = {
         each.__name__ for each in data_classes() if not each.__dataclass_params__.frozen
     }

@@ -63,7 +63,7 @@ def pin(number):
 OTHERS = {"7.2", "18.2"}
 
 
-def test_the_numbers_and_results_of_exercises_are_the_pinned_ones():
+def test_the_numbers_and_results_of_exercises_equal_the_pins():
     pinned = json.loads(PINS.read_text(encoding="utf-8"))
     assert pinned.keys() == EXERCISES.keys() - OTHERS
     for number, expected in pinned.items():

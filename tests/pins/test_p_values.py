@@ -54,7 +54,7 @@ def test_wilcoxon_to_the_bit_and_students_t_to_12_digits(differences, share, stu
     assert paired_difference(differences, [0] * len(differences)).p == found.p
 
 
-def test_wilcoxon_beyond_50_differences_is_the_normal_law_to_12_digits():
+def test_wilcoxon_beyond_50_differences_is_the_normal_distribution_to_12_digits():
     found = paired_test(EIGHTY, [0] * 80)
     assert found.wilcoxon_p == pytest.approx(0.074448970027865647211, rel=1e-12)
     student = (1.8536568045392216955, 0.067521242153481184321, 0.20724513109523702227)

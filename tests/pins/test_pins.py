@@ -89,7 +89,7 @@ def pinned():
     "day", [*DAYS[:3], pytest.param("surge", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("policy", cg.POLICIES)
-def test_records_are_the_pinned_ones(policy, day, pinned):
+def test_records_equal_the_pins(policy, day, pinned):
     found, expected = pin(policy, day), pinned[f"{policy} {day}"]
     # first: it says what moved
     assert found["summary"] == pytest.approx(expected["summary"], abs=2e-6, rel=0)
@@ -97,7 +97,7 @@ def test_records_are_the_pinned_ones(policy, day, pinned):
 
 
 @pytest.mark.parametrize(("policy", "module"), OTHERS)
-def test_figures_of_other_modules_are_the_pinned_ones(policy, module, pinned):
+def test_figures_of_other_modules_equal_the_pins(policy, module, pinned):
     expected = pinned[f"{policy} of {module}"]
     found = figures_of(policy, module)
     assert found.keys() == expected.keys()

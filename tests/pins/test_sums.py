@@ -284,7 +284,7 @@ def pinned():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_figures_are_the_pinned_ones(name, pinned):
+def test_figures_equal_the_pins(name, pinned):
     # an optimiser finds other last digits with another SciPy
     rel = 1e-3 if name == "fit" else 1e-7
     assert columns(CASES[name]()) == {

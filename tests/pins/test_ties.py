@@ -204,7 +204,7 @@ def pinned():
 
 
 @pytest.mark.parametrize(("make", "policy"), CASES)
-def test_sums_are_the_pinned_ones(make, policy, pinned):
+def test_sums_equal_the_pins(make, policy, pinned):
     expected = pinned[f"{policy} of {make.__name__}"]
     assert sums(make, policy) == pytest.approx(expected, rel=1e-7)
 

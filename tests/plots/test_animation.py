@@ -90,7 +90,7 @@ def test_a_film_of_two_policies_has_the_frames(run, tmp_path):
     assert told.strip() == "1280,540,6"
 
 
-def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
+def test_without_ffmpeg_a_one_line_error_appears_before_anything_runs(
     tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
@@ -109,7 +109,7 @@ def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
     ("name", "message"),
     [("file/a.html", "Not a directory"), ("folder.gif", "not of a folder")],
 )
-def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
+def test_an_unwritable_file_gives_a_one_line_error_and_leaves_nothing(
     name, message, tmp_path, capsys
 ):
     (tmp_path / "folder.gif").mkdir()
@@ -160,7 +160,7 @@ test_frames_and_names_of_files_are_checked = refusals(
 
 
 @pytest.mark.parametrize("name", ["a.avi", "a"])
-def test_a_wrong_name_is_refused_before_anything_is_run_or_drawn(
+def test_a_wrong_name_is_rejected_before_anything_is_run_or_drawn(
     name, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -172,7 +172,7 @@ def test_a_wrong_name_is_refused_before_anything_is_run_or_drawn(
 
 
 @pytest.mark.slow
-def test_a_box_says_the_name_of_its_job_as_far_as_there_is_room():
+def test_a_box_shows_the_name_of_its_job_if_it_fits():
     graph = cg.dag.Graph(
         [8, 4], [0, 0], [], [], names=("r0 l3.0", "map_of_the_genome_023")
     )

@@ -233,7 +233,7 @@ def test_runs_that_have_no_policy_are_numbered(ax):
     assert [line.get_label() for line in ax.lines] == ["run (1)", "run (2)"]
 
 
-def test_a_part_of_a_place_counts_as_that_part(ax):
+def test_a_fraction_of_a_resource_counts_as_that_fraction(ax):
     slot_timeline(mixed(), ax)
     assert [text.get_text() for text in ax.get_legend().texts] == [
         "executing",

@@ -189,7 +189,7 @@ def test_gantt_draws_a_complexity_beyond_the_third(ax):
     assert "complexity 3 and more" in [t.get_text() for t in ax.get_legend().texts]
 
 
-def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
+def test_queue_length_draws_one_line_per_run_in_the_style_of_its_policy(run, ax):
     plots.queue_length([run, cg.simulate(cg.day("normal"), "cadr")], ax=ax)
     assert [line.get_label() for line in ax.lines] == ["fifo", "cadr"]
     assert [line.get_color() for line in ax.lines] == [POLICY["fifo"], POLICY["cadr"]]
@@ -200,7 +200,7 @@ def test_queue_length_draws_a_line_a_run_in_the_look_of_its_policy(run, ax):
 
 
 @pytest.mark.slow
-def test_runs_of_one_policy_are_told_apart(ax):
+def test_runs_of_one_policy_have_different_labels(ax):
     runs = [
         cg.simulate(cg.day("quiet"), policy, seed)
         for policy, seed in (("fifo", 1), ("fifo", 2), ("rh", 1))
@@ -326,7 +326,7 @@ def test_the_line_of_a_sweep_goes_through_its_points_in_ascending_order(ax):
     assert list(ax.lines[0].get_ydata()) == [40 / 3, 8, 40 / 7]
 
 
-def test_a_sweep_over_names_has_a_tick_a_name(ax):
+def test_a_sweep_over_names_has_one_tick_per_name(ax):
     points = [
         ({"name": day}, study_of({"fifo": {"miss_pct": 1.0}}))
         for day in ("quiet", "hectic")
@@ -606,7 +606,7 @@ def drawn(ax):
 @pytest.mark.parametrize(
     "draw", [plots.gantt, plots.queue_length, plots.slot_timeline, plots.wait_histogram]
 )
-def test_a_run_of_no_job_or_one(draw):
+def test_a_run_of_zero_or_one_job(draw):
     texts = drawn(draw(subject_of(cg.day("quiet")).run("fifo", drawn=[])))
     assert "no jobs" in texts
     assert "fifo" in texts or draw is not plots.queue_length
@@ -724,7 +724,7 @@ def test_a_title_is_no_wider_than_a_narrow_panel():
 
 
 @pytest.mark.slow
-def test_values_beside_bars_are_left_out_where_rows_are_lower_than_text():
+def test_value_labels_are_left_out_where_rows_are_lower_than_text():
     names = [f"policy {number}" for number in range(30)]
     for height, shown in ((8.0, 30), (1.5, 0)):
         ax = new_axes(3.0, height)
@@ -787,7 +787,7 @@ def save(name, path):
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", PICTURES)
-def test_picture_is_as_before(name, tmp_path):
+def test_picture_is_unchanged(name, tmp_path):
     version, same = drawn_with(BASELINE / f"{name}.png")
     if not same:
         pytest.skip(f"drawn with matplotlib {version}, whose letters differ a little")

@@ -83,12 +83,12 @@ DAYS = [cg.day(name, jobs=min(jobs, 150)) for name, (_, jobs) in THESIS_DAYS.ite
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES + VARIANTS)
-def test_days_are_those_of_simpy(policy):
+def test_compiled_days_equal_simpy(policy):
     assert differing(DAYS, [policy], range(1)) == []
 
 
 @pytest.mark.long
-def test_the_thesis_policies_on_four_days_of_fifty_seeds_are_those_of_simpy():
+def test_the_compiled_thesis_policies_equal_simpy_on_four_days_of_fifty_seeds():
     days = [cg.day(name) for name in THESIS_DAYS]
     assert differing(days, POLICIES + INDICES, range(50)) == []
 
@@ -161,14 +161,14 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_scenarios_are_those_of_simpy(name):
+def test_other_compiled_scenarios_equal_simpy(name):
     policies, own = ["fifo", "rh", "cadr", "adaptive", *INDICES], OTHERS[name]
     if own.market.poll_s is not None:
         policies.remove("triage")
     assert differing([own], policies, range(1)) == []
 
 
-def test_a_log_is_that_of_simpy(tmp_path):
+def test_a_compiled_log_replay_equals_simpy(tmp_path):
     path = tmp_path / "log.csv"
     for most in (1, 3):
         rows = [f"{40 * n},{30 + 7 * n % 90},{1 + n % most}" for n in range(200)]
@@ -211,7 +211,7 @@ def tied(seed, free_types=False, most=1):
 
 
 @pytest.mark.parametrize("policy", POLICIES + INDICES)
-def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
+def test_simultaneous_events_occur_in_simpys_order(policy):
     cases = [tied(seed, seed % 3 == 0, most) for seed in range(12) for most in (1, 3)]
     assert differing(cases, [policy], range(1)) == []
     ends = subject_of(cases[2]).run(policy).jobs["finish_s"]
@@ -267,7 +267,7 @@ bills = st.builds(
     st.sampled_from(POLICIES + INDICES),
     st.none() | bills,
 )
-def test_any_scenario_is_that_of_simpy(scenario, policy, terms):
+def test_any_compiled_scenario_equals_simpy(scenario, policy, terms):
     scenario = subject_of(scenario).varied(terms=terms) if terms else scenario
     if not subject_of(scenario).not_compiled(subject_of(scenario).make_policy(policy)):
         assert equal(scenario, policy)
@@ -313,7 +313,7 @@ def squared(mean_s):
     return (mean_s**2,)
 
 
-def test_rules_of_ones_own_run_compiled():
+def test_user_rules_run_compiled():
     patient = cg.ListPolicy(
         by_patience.with_parameters(patience_s=3e4),
         by_ratio.with_parameters(power=0.25),
@@ -343,7 +343,7 @@ def test_rules_of_ones_own_run_compiled():
         ("watch", "policy watch is not made of an order and a place that are rules"),
     ],
 )
-def test_what_is_no_rule_is_simpys(policy, why):
+def test_policies_that_are_not_rules_run_in_simpy(policy, why):
     scenario = cg.day("quiet")
     assert why_not(scenario, policy).startswith(why)
     check_refused(
@@ -379,7 +379,7 @@ WEIGHTS = cg.Scenario(
         (OTHERS["seen"], "triage", "triage weighs what it sees of the stock"),
     ],
 )
-def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
+def test_unsupported_parts_of_the_loop_run_in_simpy(scenario, policy, why):
     assert why_not(scenario, policy) == why
 
 
@@ -422,7 +422,7 @@ def test_a_time_to_ask_again_that_comes_while_no_slot_is_idle_is_none_as_in_simp
     assert equal(of_suite(5009), "triage")
 
 
-def test_the_jobs_of_classes_are_summed_up_in_the_order_in_which_they_came():
+def test_the_jobs_of_classes_are_summed_in_order_of_arrival():
     """Weights whose sums depend on the order."""
     classes = [
         cg.DeadlineClass(str(n), 0.2, 2000 + 900 * n, weight=w)
@@ -432,7 +432,7 @@ def test_the_jobs_of_classes_are_summed_up_in_the_order_in_which_they_came():
     assert differing([cg.Scenario("weights", load)], ["triage"], range(3)) == []
 
 
-def test_what_is_kept_of_the_loop_is_forgotten_when_an_equation_is_younger(tmp_path):
+def test_a_cached_loop_is_discarded_if_an_equation_is_newer(tmp_path):
     from cgrsp_simpy.base.compiled import forget
 
     kept = [
@@ -457,7 +457,7 @@ def of_nothing(deadline_s, now_s):
     return (deadline_s - now_s) / 0.0 if deadline_s < now_s else 0.0
 
 
-def test_an_index_of_ones_own_runs_compiled():
+def test_a_user_index_runs_compiled():
     for order in (
         by_submission_of_day,
         by_submission_of_day.with_parameters(late_usd=0.5),
@@ -517,7 +517,7 @@ def test_studies_are_the_same_by_either_engine(tmp_path):
         ("compiled", "simpy", 1, "compiled"),
     ],
 )
-def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
+def test_small_studies_use_simpy_by_default(engine, within, jobs, runs):
     wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
     with replicate.studies_on(within):
         assert replicate.engine_for(engine, wanted, jobs) == runs
@@ -533,7 +533,7 @@ def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     assert study.rows == simpy.rows
 
 
-def test_what_has_no_compiled_loop_says_so():
+def test_a_run_without_a_compiled_loop_gives_the_reason():
     nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
     check_refused(
         lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"
@@ -548,7 +548,7 @@ def test_what_has_no_compiled_loop_says_so():
     )
 
 
-def test_without_a_compiler_all_is_simpys():
+def test_without_a_compiler_all_runs_use_simpy():
     told = (
         "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day,"
         " 'cadr').policy); subject = day.subject(day);"

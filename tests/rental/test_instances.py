@@ -59,7 +59,7 @@ DAY_S = 86400.0
 DOWN_AT_80 = recorded((0, 80, 200), (HIGH, LOW, HIGH), DAY_S)
 
 
-def test_a_job_goes_on_from_its_checkpoint_when_the_type_is_to_be_had_again():
+def test_a_job_resumes_from_its_checkpoint_when_the_type_is_available_again():
     """A worked example: up to 80 s and from 200 s on instances are to be had. The job
     has computed 70 s at 80, in which it has written two checkpoints of 2 s, at 30 and
     60 s of work; 6 s are lost. It is refused at 80, 130 and 180 s, and at 230 s rented
@@ -118,7 +118,7 @@ def test_all_instances_of_a_type_are_taken_and_no_others():
     assert taken(scenario) == [(80, (0,)), (80, (2,))]
 
 
-def test_a_series_that_is_shorter_than_the_run_begins_anew():
+def test_a_series_that_is_shorter_than_the_run_starts_again():
     series = recorded((0, 500), (HIGH, LOW), 600.0)
     times_s = [at_s for at_s, _ in taken(on_spot([0] * 20, series))]
     assert times_s == [500 + 600 * turn for turn in range(len(times_s))]
@@ -161,7 +161,7 @@ def test_a_shortage_is_each_change_from_something_to_low(steps, seed, dated):
 
 @settings(max_examples=60)
 @given(series_at_random)
-def test_the_longest_time_in_stock_is_that_of_a_walk_over_the_series(steps):
+def test_the_longest_time_in_stock_equals_a_scan_of_the_series(steps):
     edges = [0]
     for gap_s, _ in steps:
         edges.append(edges[-1] + gap_s)

@@ -55,7 +55,7 @@ def taken_at(monkeypatch):
     return choose
 
 
-def test_a_job_goes_on_from_its_last_checkpoint(taken_at):
+def test_a_job_resumes_from_its_last_checkpoint(taken_at):
     taken_at(80)
     terms = cg.Terms(**SPOT, checkpoint_s=30, checkpoint_cost_s=2, restart_s=5)
     run = cg.simulate(scenario([(0, 1e6)], terms), "fifo")
@@ -177,7 +177,7 @@ def test_instances_are_preempted_at_the_given_rate_per_hour():
         assert (np.abs(counts - means) <= 4 * np.sqrt(means)).all()
 
 
-def test_every_policy_meets_the_same_preemptions():
+def test_every_policy_is_run_with_the_same_preemptions():
     spot = cg.day("hectic", jobs=200, slots=2, terms=cg.Terms(preemption_per_h=6.0))
     index = {gpu.name: place for place, gpu in enumerate(spot.gpus)}
     same = SimpleNamespace(
@@ -200,7 +200,7 @@ def test_every_policy_meets_the_same_preemptions():
 # ---- suspension ----
 
 
-def test_a_suspended_job_keeps_what_it_has_done():
+def test_a_suspended_job_keeps_its_completed_work():
     run = cg.simulate(scenario([(0, 1e6), (40, 200)], SUSPENSION, AT_ONCE), "edf-p")
     assert phases(run) == [
         (0, 0, "executing", 0, 40),
@@ -216,7 +216,7 @@ def test_a_suspended_job_keeps_what_it_has_done():
     ).jobs["finish_s"].tolist() == [100, 200]
 
 
-def test_the_instance_of_a_suspended_job_is_kept_warm_for_the_next():
+def test_the_instance_of_a_suspended_job_is_kept_warm_for_the_next_job():
     """Both jobs after the first delay of 10 s start at once."""
     terms = cg.Terms(suspension=True, warm_s=1e4)
     run = cg.simulate(scenario([(0, 1e6), (40, 200)], terms, TEN_S), "edf-p")
@@ -252,7 +252,7 @@ def test_srpt_lets_a_job_with_less_left_go_on():
     assert finish(50.0) == [100, 150]  # equal: who runs goes on
 
 
-def test_what_a_policy_sees_of_running_and_stopped_jobs():
+def test_a_policy_sees_running_and_stopped_jobs():
     seen = []
 
     def look(view):
@@ -287,7 +287,7 @@ def test_preemptive_policies_need_terms_that_allow_suspension(policy, capsys):
     assert main(["run", "normal", "terms.suspension=yes", "--policy", policy]) == 0
 
 
-def test_a_policy_that_suspends_where_it_may_not_is_told_so():
+def test_a_policy_that_suspends_without_permission_gets_an_error():
     def suspend(view):
         return [cg.Suspend(view.queue[0])]
 

@@ -34,7 +34,7 @@ def gangs(seed, free_types=False):
 @pytest.mark.parametrize("free_types", [False, True])
 @pytest.mark.parametrize("policy", ["fifo", "spt", "cadr"])
 @pytest.mark.parametrize("seed", range(2))
-def test_claims_tell_who_holds_which_slot(seed, policy, free_types):
+def test_claims_show_which_job_holds_which_slot(seed, policy, free_types):
     run = cg.simulate(gangs(seed, free_types), policy, seed)
     jobs, claims = run.jobs, run.claims
     assert jobs["gpus"].max() > 1

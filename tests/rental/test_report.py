@@ -11,7 +11,7 @@ from cgrsp_simpy.studies.subject import subject_of
 @pytest.mark.parametrize(
     "policy", ["fifo", "edf", "cadr:critical_ratio=5", "rh", "atc", "spt"]
 )
-def test_the_first_by_the_rules_are_those_that_the_run_dispatched(policy):
+def test_the_first_by_the_rules_are_dispatched_by_the_run(policy):
     """At each decision, unless slots are withheld; where there was a choice, to the
     type given.
     """

@@ -203,7 +203,7 @@ BIG = cg.DeadlineClass("batch", 0.3, 86400.0, complexity_mix=(0, 0.25, 0.75))
 SIZED = (SMALL, cg.DeadlineClass("day", 0.5, 7200.0), BIG)
 
 
-def test_a_deadline_class_may_have_sizes_of_its_own(tmp_path):
+def test_a_deadline_class_may_have_its_own_sizes(tmp_path):
     workload = cg.PoissonWorkload(20_000, 0.01, deadlines=SIZED)
     assert workload.mix == pytest.approx((0.2 + 0.5 * 0.4, 0.275, 0.325))
     jobs = [job for job, _ in workload.generate(0, cg.Service())]
@@ -386,7 +386,9 @@ FLAT = [1.0] * 24
         ("[[0.9, 0.1, 0.0],", "[", ["chances of RTX 3090", "24 triples"]),
     ],
 )
-def test_what_a_file_may_not_hold_is_told_in_one_line(file, capsys, old, new, words):
+def test_forbidden_content_of_a_file_gives_a_one_line_error(
+    file, capsys, old, new, words
+):
     assert old in TOML
     path = file(TOML.replace(old, new, 1), "open.toml")
     ended = outcome(capsys, "run", path, "--policy", "fifo")
@@ -504,7 +506,7 @@ test_what_may_not_be_is_told_in_one_line = refusals(
         ),
     ],
 )
-def test_what_a_log_may_not_hold_is_told_in_one_line(file, options, words):
+def test_forbidden_content_of_a_log_gives_a_one_line_error(file, options, words):
     path = file(LOG, "log.csv")
     check_refused(lambda: cg.trace(path, **options), words)
 
@@ -521,7 +523,7 @@ def test_a_workload_of_ones_own_that_makes_jobs_of_no_class_is_refused():
     )
 
 
-def test_what_is_beside_a_workload_of_ones_own_varies():
+def test_parameters_next_to_a_user_workload_can_vary():
     class Own:
         jobs, rate_per_s, mix, gpus_per_job = 3, 0.1, (1.0,), 1.0
         classes = DeadlineClasses().classes
@@ -557,7 +559,7 @@ def test_jobs_of_a_class_are_in_order_of_deadline_then_of_id():
     assert job_class.deadlines_s == [40.0, 90.0, 90.0, 90.0, 90.0]
 
 
-def test_types_on_a_market_are_those_of_the_same_name_unless_they_are_assigned():
+def test_types_on_a_market_are_matched_by_name_unless_assigned():
     day, stock = cg.day("quiet"), cg.HourlyStock("RTX A5000", ((1.0, 0.0, 0.0),) * 24)
     market = Measured((stock,), {"RTX A5000": 9.0}, ())
     found = cg.on_market(day, market)

@@ -79,7 +79,7 @@ FREE, BILLED = (
         ("rh", BILLED),
     ],
 )
-def test_without_randomness_a_run_from_a_state_ends_as_the_whole_run(policy, changes):
+def test_without_randomness_a_run_from_a_state_equals_the_whole_run(policy, changes):
     scenario = deterministic(100, **changes)
     whole = cg.simulate(scenario, policy, engine="simpy")
     jobs = whole.jobs
@@ -116,9 +116,7 @@ EXPONENTIAL = {"service": cg.Service("exponential"), "workload": OPEN}
     ],
     ids=["exponential, by hour", "thesis", "stock polled", "stock not seen"],
 )
-def test_what_follows_a_state_is_distributed_as_in_runs_that_pass_it(
-    changes, policy, seeds
-):
+def test_runs_from_a_state_are_distributed_as_runs_through_it(changes, policy, seeds):
     """A run's own future ranks among runs from its state as any of these."""
     workload = cg.PoissonWorkload(50, 0.02)
     scenario = replace(DAY, **{"workload": workload} | changes)
@@ -188,7 +186,7 @@ def state_of(scenario, policy, part, seed):
     st.floats(0, 1),
     st.integers(0, 9),
 )
-def test_a_compiled_run_from_a_state_has_the_bits_of_simpy(
+def test_a_compiled_run_from_a_state_is_bit_identical_to_simpy(
     scenario, terms, policy, part, seed
 ):
     pytest.importorskip("numba")
@@ -230,7 +228,7 @@ def test_any_state_passes_through_json_and_has_decisions_and_a_forecast(
     assert all(len(table.text()) > 0 for table in result.tables())
 
 
-def test_estimates_in_seconds_are_what_policies_see_and_runs_take():
+def test_estimates_in_seconds_are_the_ones_that_policies_see_and_runs_use():
     """Between two classes, and beyond all; on another type in its proportion."""
     times = [65.0, 80.0, 600.0]
     table = {
@@ -303,7 +301,7 @@ class Saving(Alternating):
         self.turn = memory["turn"]
 
 
-def test_a_policys_memory_is_restored_or_the_state_refused():
+def test_a_policys_memory_is_restored_or_the_state_rejected():
     scenario = deterministic(60)
     whole = cg.simulate(scenario, Saving(), engine="simpy")
     state = whole.state(500.0)
@@ -432,7 +430,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_states_that_cannot_be_give_one_line(case, file, capsys):
+def test_impossible_states_give_a_one_line_error(case, file, capsys):
     verb = "forecast" if case in ("too wide", "no clock") else "next"
     table, message = BAD[case]
     path = file(json.dumps(table), "state.json")
@@ -452,7 +450,7 @@ TWICE = json.dumps(TABLE)[:-1].encode() + b', "now_s": 950}'
 @pytest.mark.parametrize(
     "content", [b"{", b"\xff", b"", b"[1, 2", b"[]", DEEP, LONG, TWICE]
 )
-def test_a_file_that_is_not_json_gives_one_line(content, tmp_path, capsys):
+def test_a_file_that_is_not_json_gives_a_one_line_error(content, tmp_path, capsys):
     path = tmp_path / "state.json"
     path.write_bytes(content)
     assert main(["next", str(path)]) == 2
@@ -494,7 +492,7 @@ def test_the_schema_has_the_parameters_of_a_state():
     assert State.from_table(TABLE).waiting[1].complexity == 3
 
 
-def test_a_status_that_the_market_never_has_is_refused():
+def test_a_status_that_the_market_never_has_is_rejected():
     scenario = replace(DAY, market=cg.Market(high_cap=0, persistence_s=9))
     table = changed(stock=[{"gpu": "RTX 3090", "status": "High", "seen_s": 890}])
     check_refused(

@@ -71,7 +71,7 @@ def test_a_job_starts_at_once_on_a_warm_instance_and_idle_time_is_paid():
     assert found["makespan_h"] == 610 / 3600
 
 
-def test_a_listing_tells_when_a_warm_instance_goes_and_a_step_shows_when_it_will():
+def test_a_listing_shows_the_return_of_a_warm_instance_and_a_step_its_time():
     scenario = one_slot([0], cg.Terms(warm_s=150))
     finished, expired = list(cg.step_through(scenario, "fifo"))[-2:]
     assert list(map(str, finished.future)) == ["260.00 expire"]
@@ -159,7 +159,7 @@ def test_a_policy_decides_how_long_an_instance_is_kept(kept_s, until_s):
 
 
 @pytest.mark.parametrize("kept_s", [-1, float("nan"), None, "long"])
-def test_a_policy_that_keeps_an_instance_for_no_number_is_told_so(kept_s):
+def test_a_policy_that_returns_no_number_for_keep_gets_an_error(kept_s):
     check_refused(
         lambda: cg.simulate(one_slot([0], cg.Terms(warm_s=150)), Keeper(kept_s)),
         r"'keeper' at t = 110 s keeps slot 0 for .* >= 0",
@@ -185,7 +185,7 @@ def test_a_refused_job_leaves_its_slot_and_asks_again():
     assert run.summary()["utilisation_pct"] == pytest.approx(100 * 220 / 4610)
 
 
-def test_a_job_that_comes_back_stands_where_it_was():
+def test_a_returning_job_keeps_its_position_in_the_queue():
     low, high = (0, 0, 1), (1, 0, 0)
     stock = cg.HourlyStock("G", [low] * 9 + [high] * 15)
     market = cg.Market(delay_s=((10, 10),) * 3, stock=[stock])
@@ -326,7 +326,7 @@ SPOT = cg.Terms(taken_when_low=True)
     ],
     ids=["retry", "cost", "checkpoint", "rate", "persistence", "series"],
 )
-def test_a_limit_itself_is_on_the_side_that_the_message_says(allowed, refused, words):
+def test_a_limit_itself_is_allowed_as_the_message_states(allowed, refused, words):
     allowed()
     check_refused(refused, words)
 
@@ -482,7 +482,7 @@ def test_hours_in_python_words_and_files(tmp_path, capsys):
         "opening.boot_s=-1",
     ],
 )
-def test_wrong_hours_are_refused_in_one_line(word, capsys):
+def test_wrong_hours_give_a_one_line_error(word, capsys):
     assert main(["run", "normal", word, "--policy", "fifo"]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "must be" in error

@@ -117,7 +117,7 @@ def test_the_run_starts_at_the_hour_of_day_of_time_0(read, window, hour):
         "submit_s,service_s\n\n0,5\n\n9,6\n\n",  # blank lines
     ],
 )
-def test_a_log_is_read_without_a_word(read, text, caplog):
+def test_a_log_is_read_without_messages(read, text, caplog):
     log = read(text).workload
     assert (log.submit_s, log.service_s) == ((0.0, 9.0), (5.0, 6.0))
     assert caplog.messages == []
@@ -202,7 +202,7 @@ def test_a_policy_sees_the_mean_of_the_class_and_not_the_seconds(read):
         assert seen[job] == pytest.approx([mean] * 5)
 
 
-def test_nothing_on_a_job_tells_its_seconds(read):
+def test_no_job_attribute_reveals_its_execution_time(read):
     short, long = (
         read(f"submit_s,service_s\n0,{a}\n0,{b}\n0,90\n0,95\n0,99\n")
         for a, b in ((10, 20), (20, 10))
@@ -252,7 +252,7 @@ def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
     )
 
 
-def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
+def test_a_deadline_from_the_log_is_kept_and_is_tight_if_within_an_hour(read):
     text = "submit_s,service_s,deadline_s\n100,5,150\n100,5,3700\n100,5,3701\n100,5,\n"
     jobs = cg.simulate(read(text, tight_fraction=0.0), "fifo").jobs
     assert jobs["deadline_s"].tolist() == [150.0, 3700.0, 3701.0, 28900.0]
@@ -260,7 +260,7 @@ def test_a_deadline_of_the_log_is_kept_and_tight_within_an_hour(read):
 
 
 @pytest.mark.parametrize("first", ["nan", "NaN", "none", ""])
-def test_a_job_whose_deadline_reads_none_has_none(read, caplog, first):
+def test_a_job_with_the_deadline_text_none_has_no_deadline(read, caplog, first):
     rows = f"submit_s,service_s,deadline_s,limit_s\n1,5,{first},{first}\n2,5,60,nan\n"
     assert read(rows).workload.deadline_s == pytest.approx((NAN, 60.0), nan_ok=True)
     assert caplog.messages == []
@@ -347,7 +347,7 @@ def logs(path):
     return plain, other, replace(log, workload=replace(log.workload, deadlines=classes))
 
 
-def test_a_scenario_of_a_log_comes_back_equal_from_its_file(tmp_path):
+def test_a_scenario_of_a_log_survives_a_file(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "elsewhere" / "scenario.toml"
     for scenario in logs(tmp_path / "log.csv"):
@@ -358,7 +358,7 @@ def test_a_scenario_of_a_log_comes_back_equal_from_its_file(tmp_path):
         assert (tmp_path / "again.toml").read_bytes() == path.read_bytes()
 
 
-def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, file, monkeypatch):
+def test_a_scenario_file_finds_a_log_in_its_own_folder(tmp_path, file, monkeypatch):
     (tmp_path / "jobs.csv").write_text("submit_s,service_s\n0,5\n")
     path = file(
         '[workload]\ntrace = "jobs.csv"\ntight_fraction = 0.5\n', "scenario.toml"
@@ -371,7 +371,7 @@ def test_a_scenario_file_finds_its_log_beside_itself(tmp_path, file, monkeypatch
     )
 
 
-def test_a_log_made_in_python_cannot_be_written_and_nothing_is(tmp_path):
+def test_a_log_created_in_python_cannot_be_written_and_leaves_no_file(tmp_path):
     log = cg.LoggedWorkload((0.0,), (5.0,), (NAN,), (1,), (1.0,))
     check_refused(
         lambda: cg.Scenario("made", log).to_toml(tmp_path / "made.toml"),

@@ -35,7 +35,7 @@ def history_of(market, seed):
     return zone.history
 
 
-def test_a_known_law_is_found_again():
+def test_a_known_model_is_recovered_by_the_fit():
     series = history_of(TwoState(4.0, 1.0, history_h=20_000), 3)
     chance = transitions(series, (0.0,), 0.5)
     decay = math.exp(-0.5 * (1 / 4 + 1))
@@ -47,7 +47,7 @@ def test_a_known_law_is_found_again():
     assert transitions(series, (0.0, 0.25, 1.0), 0.1).sum(axis=1) == pytest.approx(1)
 
 
-def test_ages_count_where_they_tell_something():
+def test_ages_count_where_they_carry_information():
     """Of a memoryless market one class is enough; where times are short or long,
     several.
     """
@@ -119,7 +119,7 @@ def test_a_plan_is_looked_up_by_time_left_job_zones_and_slack(zones, left, slack
 # ---- what is seen as the run goes, prices, many zones ----
 
 
-def test_the_law_is_fitted_to_what_the_run_has_seen_too():
+def test_the_model_is_fitted_to_the_observations_of_the_run_too():
     """Each time that the policy is asked it knows the series up to then, and nothing
     more.
     """

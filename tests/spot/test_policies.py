@@ -36,7 +36,7 @@ def test_the_course_of_a_small_market(policy, stays):
             assert wanted is None or value == pytest.approx(wanted)
 
 
-def test_uniform_progress_falls_behind_and_gets_ahead_by_two_overheads():
+def test_uniform_progress_falls_behind_and_then_leads_by_two_overheads():
     """C / R = 0.8, d = 10: without spot, on demand from 0 until progress is ep(t + 2
     d); then idle until progress is ep(t).
     """
@@ -117,7 +117,7 @@ def test_failover_stays_on_demand_until_it_is_two_overheads_ahead():
     assert course("uniform-failover", [late], **terms)[0][2] == pytest.approx(130.0)
 
 
-def test_what_is_lost_and_moved_is_paid_for():
+def test_lost_work_and_moved_data_are_paid_for():
     """900 s on spot in one region, then in another: 100 s lost, 10 GB moved."""
     zones = [
         zone((0, True), (400, False), name="us-east-1a"),

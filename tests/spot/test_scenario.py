@@ -30,7 +30,7 @@ def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
     assert stays == [(0, 0.0, 300.0, "taken"), (1, 300.0, 1100.0, "done")]
 
 
-def test_the_listing_tells_the_whole_course():
+def test_the_listing_shows_the_whole_course():
     heard = []
     carried_out("greedy", [DOWN_UP_DOWN], listener=heard.append)
     told = [
@@ -52,7 +52,7 @@ def test_the_listing_tells_the_whole_course():
     ]
 
 
-def test_the_future_event_list_shows_only_what_somebody_waits_for():
+def test_the_future_event_list_shows_only_events_with_waiting_processes():
     """Not when an instance that was taken would have finished, nor when to wake who has
     moved.
     """

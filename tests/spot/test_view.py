@@ -6,7 +6,7 @@ from support import refusals
 import cgrsp_simpy as cg
 
 
-def test_a_view_tells_nothing_of_what_is_to_come():
+def test_a_view_does_not_reveal_the_future():
     seen, on = [], []
 
     def watching(view):
@@ -47,7 +47,7 @@ test_an_answer_that_cannot_be_carried_out_is_an_error = refusals(
 )
 
 
-def test_who_ignores_the_safety_net_misses_the_deadline_and_loses_spot_there():
+def test_a_policy_that_ignores_the_safety_net_misses_the_deadline():
     def lazy(view):
         if view.on is None and view.now_s >= 1000:
             yield view.job, (view.up or [view.on_demand])[0]

@@ -64,7 +64,7 @@ def lost_from_20_on(env, seed):
         (cg.model(always_the_same), lost_from_20_on, {"lost": 0.7}, 30),
     ],
 )
-def test_a_precision_that_is_there_needs_10_values_or_30_equal_ones(
+def test_a_reached_precision_needs_10_values_or_30_equal_ones(
     scenario, policy, precision, number
 ):
     study = cg.compare(scenario, [policy], [9, 2, 4, 5], precision=precision)
@@ -89,7 +89,7 @@ def test_a_precision_is_reached_without_the_runs_that_fail(policies, failed):
     assert len(study.failures) == failed or len(study.failures) == len(study.seeds) > 3
 
 
-def test_a_precision_out_of_reach_is_one_line(monkeypatch, capsys):
+def test_an_unreachable_precision_gives_a_one_line_error(monkeypatch, capsys):
     monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", 20)
     check_refused(
         lambda: cg.compare(busy, ["fifo"], range(3), precision=0.001),
@@ -313,7 +313,7 @@ BAD = [
 ]
 
 
-def test_a_wrong_study_is_one_line_before_anything_runs(runs):
+def test_a_wrong_study_gives_a_one_line_error_before_anything_runs(runs):
     for study, words in BAD:
         check_refused(study, words)
         assert runs == [], words
@@ -349,7 +349,7 @@ def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
 
 
 @pytest.mark.slow
-def test_without_a_terminal_nothing_is_said_of_progress():
+def test_without_a_terminal_no_progress_is_shown():
     begin = time.monotonic()
     done = subprocess.run(
         [*CGRSP, *SECONDS[0].split()],
@@ -412,7 +412,7 @@ def test_a_grid_takes_any_values(values):
 
 
 @pytest.mark.parametrize("values", [np.ones((2, 2)), np.array(3), [np.arange(2)]])
-def test_a_grid_takes_no_array_as_a_value(values):
+def test_a_grid_rejects_an_array_as_a_value(values):
     check_refused(
         lambda: cg.sweep(cg.day, {"name": "quiet", "slots": values}, ["fifo"], [0]),
         r"values of slots.* none of which is an array",
@@ -463,7 +463,7 @@ def test_a_point_is_found_by_what_varies():
             study.at(**where)
 
 
-def test_a_parameter_of_a_policy_is_that_of_its_text():
+def test_a_policy_parameter_equals_the_one_in_its_text():
     study = cg.sweep(
         cg.day,
         {"name": "surge", "jobs": 60, "rh:reserve": [0, 2], "rh:gate": [0.9, 5.0]},
@@ -488,7 +488,7 @@ def test_a_parameter_of_a_policy_is_that_of_its_text():
     assert means[2, 5.0] != means[0, 5.0]  # the reserve does matter there
 
 
-def test_a_policy_that_has_parameters_takes_another():
+def test_a_policy_with_parameters_accepts_another_one():
     study = cg.sweep(
         cg.day,
         {"name": "surge", "jobs": 60, "rh:gate=5:reserve": [0, 2]},
@@ -532,7 +532,7 @@ def small(jobs, **more):
     ],
     ids=["a function", "a partial", "a partial by name", "any keywords"],
 )
-def test_a_scenario_may_come_from_a_function_of_ones_own(scenario, grid, expected):
+def test_a_scenario_may_come_from_a_user_function(scenario, grid, expected):
     study = cg.sweep(scenario, grid, ["fifo"], range(2))
     for point, found in study:
         assert found.scenario == expected(**point)

@@ -385,7 +385,7 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
 
 
 @pytest.mark.parametrize(("parameters", "body", "message"), REFUSED)
-def test_what_cannot_be_a_model_is_refused_in_one_line(parameters, body, message):
+def test_a_value_that_is_not_a_model_gives_a_one_line_error(parameters, body, message):
     names = {"cg": cg}
     exec(f"def f({parameters}):\n    {body}", names)
     check_refused(lambda: cg.simulate(cg.model(names["f"])), [message])
@@ -437,7 +437,7 @@ def test_a_model_without_draws_is_not_random():
     assert not subject_of(FunctionModel(lambda env: env.run(1))).is_random
 
 
-def test_what_has_not_ended_is_missing():
+def test_unfinished_jobs_are_missing_values():
     run = cg.simulate(cg.model(lambda env: two_visits(env, 100, 50)))
     assert np.isnan(run.jobs["finish_s"]).tolist() == [True, True]
     assert np.isnan(run.jobs["start_s"]).tolist() == [False, True]

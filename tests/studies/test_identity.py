@@ -78,9 +78,7 @@ def of_value(env, value=None):
         tuple(np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1)),
     ],
 )
-def test_objects_that_differ_in_what_they_hold_are_other_studies(
-    first, second, tmp_path
-):
+def test_objects_with_different_contents_are_different_studies(first, second, tmp_path):
     for value in (first, first):
         cg.compare(of_value, {"a": {"value": value}}, range(2), out=tmp_path / "out")
     check_refused(
@@ -97,7 +95,7 @@ def test_arrays_of_numbers_are_kept_and_others_are_not():
     assert [*identity.data] == digests[:3]
 
 
-def test_a_function_is_not_taken_for_one_that_is_gone():
+def test_a_function_is_not_confused_with_a_deleted_one():
     """Python gives the id of an object that is gone to another."""
     of, module = Identity().of, {"__name__": "mine"}
     assert len({str(of(eval(f"lambda: {n}", module))) for n in range(9)}) == 9
@@ -115,7 +113,7 @@ PyMODINIT_FUNC PyInit_in_c(void) { return PyModule_Create(&one); }
 
 
 @pytest.mark.skipif(which("gcc") is None, reason="no compiler")
-def test_a_function_in_c_is_told_by_its_file(folder, monkeypatch):
+def test_a_function_in_c_is_identified_by_its_file(folder, monkeypatch):
     (folder / "in_c.c").write_text(COMPILED)
     file = folder / f"in_c{sysconfig.get_config_var('EXT_SUFFIX')}"
     include = sysconfig.get_paths()["include"]
@@ -265,7 +263,7 @@ QUICK = ("a name", "within", "a closure", "an object", "cached")
         for name, text in USES.items()
     ],
 )
-def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(
+def test_a_policy_is_identified_by_all_the_code_and_values_that_it_uses(
     text, folder, runs, same_study
 ):
     """A helper of another file, and its own constant, are part of a policy, however the
@@ -305,7 +303,7 @@ def test_a_policy_is_told_by_all_the_code_and_all_the_values_that_it_uses(
 
 
 @pytest.mark.parametrize("dots", [".", ".."])
-def test_what_is_imported_by_dots_within_a_policy_is_part_of_it(dots, folder, runs):
+def test_relative_imports_of_a_policy_are_part_of_it(dots, folder, runs):
     def study(most):
         for name in [
             name for name in sys.modules if name.partition(".")[0] == "dotted"
@@ -348,7 +346,7 @@ def recursive():
     return rule
 
 
-def test_what_names_itself_is_told(tmp_path, same_study):
+def test_self_references_are_reported(tmp_path, same_study):
     same_study(lambda: compared(tmp_path, policies=["fifo", recursive()]))
     other = recursive()
     other.most = 3  # an attribute, which a function may look up
@@ -430,7 +428,7 @@ class Rule:
 """
 
 
-def test_a_module_in_no_file_is_a_users(monkeypatch):
+def test_a_module_without_a_file_is_user_code(monkeypatch):
     module = type(sys)("made_here")
     monkeypatch.setitem(sys.modules, "made_here", module)
     assert [home(module), home(sys), home(cg)] == ["user", "library", "own"]
@@ -460,7 +458,7 @@ def guarded(view):
         return zip(view.queue, view.idle)
 
 
-def test_a_policy_that_uses_what_cannot_be_told_is_refused_before_anything_is_made(
+def test_a_policy_that_uses_unidentifiable_values_is_rejected_before_any_run(
     tmp_path, runs
 ):
     refused(
@@ -533,9 +531,7 @@ OWN_PARTS = {
 
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("part", OWN_PARTS)
-def test_a_part_of_a_class_of_ones_own_is_never_taken_for_its_parent(
-    part, tmp_path, runs
-):
+def test_a_part_of_a_user_class_is_never_confused_with_its_parent(part, tmp_path, runs):
     own = OWN_PARTS[part]
     compared(tmp_path / "plain")
     refused(
@@ -575,7 +571,7 @@ class Colour(Enum):
     RED = 1
 
 
-def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
+def test_a_part_of_a_user_class_is_found_within_a_list():
     own = OWN_PARTS["market.clock"].market
     assert users_part((1, cg.Status.HIGH, cg.Market())) is None
     assert users_part((1, own)) is own.clock
@@ -583,7 +579,7 @@ def test_a_part_of_a_class_of_ones_own_is_found_within_a_list():
     assert users_part(((1, own), Colour.RED)) is own.clock
 
 
-def test_a_class_of_ones_own_is_told_by_its_code(folder, same_study):
+def test_a_user_class_is_identified_by_its_code(folder, same_study):
     text = (
         "from cgrsp_simpy.rental.workload import PoissonWorkload\n\n"
         "FACTOR = 1\n\n"
@@ -645,7 +641,7 @@ def test_scenarios_that_are_equal_only_by_name_are_run_apart(tmp_path):
     )
 
 
-def test_what_a_run_leaves_in_a_policy_is_no_other_policy(tmp_path, same_study):
+def test_a_policy_changed_by_a_run_is_the_same_policy(tmp_path, same_study):
     class Remembers:
         name = "remembers"
 

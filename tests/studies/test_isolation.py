@@ -253,7 +253,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_no_study_hands_the_memory_of_a_run_to_the_next(name, tmp_path):
+def test_no_study_passes_the_memory_of_a_run_to_the_next(name, tmp_path):
     assert not getattr(STUDIES[name](tmp_path), "failures", ())
     assert only_forward.__defaults__ == in_order.__defaults__ == ([],)
 
@@ -290,7 +290,7 @@ class Shop(cg.Model):
         job.left_s = 0.0
 
 
-def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
+def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
     both = cg.compare(Shop(), seeds=[0, 1])
     for policy in both.policies:
         alone = cg.compare(Shop(), [policy], seeds=[1])
@@ -361,7 +361,7 @@ def tosses(view):
     ("policy", "name"),
     [(shuffles, "random"), (chooses, "random"), (tosses, "numpy.random")],
 )
-def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy, name):
+def test_a_policy_that_draws_from_a_global_generator_is_a_failed_run(policy, name):
     study = cg.compare(busy, ["fifo", policy], [0])
     [row] = study.failures
     assert (
@@ -380,7 +380,7 @@ def seeds_the_generator(env, until=60.0):
     env.run(until * random.random())
 
 
-def test_a_model_that_seeds_the_generator_of_all_is_refused_in_every_run():
+def test_a_model_that_seeds_the_global_generator_is_rejected_in_every_run():
     random.seed(7)
     before = random.getstate()
     study = cg.compare(seeds_the_generator, seeds=range(3))
@@ -442,7 +442,7 @@ class TwoPartError(Exception):
         super().__init__(text)
 
 
-def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
+def test_a_value_that_cannot_be_copied_is_rejected_but_a_run_may_create_it():
     for value in (threading.Lock(), TwoPartError("lock", 2)):
 
         def rule(view, value=value):
@@ -466,7 +466,7 @@ def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
         (int, "policy.=0. must be a name or a function of a view"),
     ],
 )
-def test_a_class_of_which_no_policy_can_be_created_is_refused(policy, words):
+def test_a_class_that_cannot_create_a_policy_is_rejected(policy, words):
     for study in (cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])):
         with pytest.raises(cg.InputError, match=words):
             study(quiet, policy)

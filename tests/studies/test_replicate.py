@@ -67,7 +67,7 @@ def test_the_table_begins_with_the_failure_and_shows_the_smaller_number(failed):
     assert sum("(n " in line for line in lines) == 2
 
 
-def test_files_tell_of_the_failure(failed, tmp_path):
+def test_files_report_the_failure(failed, tmp_path):
     failed.to_csv(tmp_path / "rows.csv")
     failed.to_json(tmp_path / "summary.json")
     rows = csv_rows((tmp_path / "rows.csv").read_text())
@@ -124,7 +124,9 @@ def test_a_command_with_failures_ends_with_status_1(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
-def test_a_command_with_failures_says_so_on_stderr_where_stdout_is_data(form, tmp_path):
+def test_a_command_with_failures_reports_them_on_stderr_if_stdout_is_data(
+    form, tmp_path
+):
     (tmp_path / "my_rules.py").write_text(RULES)
     command = [*CGRSP, *FAILING[0][0].split(), "--format", form]
     done = subprocess.run(
@@ -167,7 +169,7 @@ def test_where_no_run_of_a_policy_succeeds_there_are_no_numbers(policies, seeds)
     assert all(value == tested for value in row.values())
 
 
-def test_where_every_run_fails_the_table_still_says_so():
+def test_a_table_reports_that_every_run_failed():
     study = cg.compare(normal, [never, unlucky(normal, range(9))], range(2))
     first = "4 of 4 runs failed; the first: policy never, seed 0: "
     assert str(study).startswith(first)

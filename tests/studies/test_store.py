@@ -100,7 +100,7 @@ def test_the_files_of_a_study(study, tmp_path):
     assert study is not precise or len(found.seeds) > 5
 
 
-def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
+def test_the_manifest_records_versions_seeds_and_command(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["study.py", "two words"])
     compared(tmp_path, seeds=[5, 3, 8])
     assert json.loads((tmp_path / "manifest.json").read_text()) == {
@@ -118,7 +118,7 @@ def test_the_manifest_tells_versions_seeds_and_command(tmp_path, monkeypatch):
     }
 
 
-def test_outcomes_come_back_as_they_were(tmp_path):
+def test_outcomes_survive_a_round_trip(tmp_path):
     there = Store(tmp_path, {}, [0], {})
     outcomes = [
         [[6, 1, 0, 0, 0.1 + 0.2, 1e-300, 1 / 3, INF, 2.0**60], ["“x”"]],
@@ -261,7 +261,7 @@ OTHERS = [
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(("study", "other", "words"), OTHERS)
-def test_another_study_is_refused_by_the_field_in_which_it_differs(
+def test_another_study_is_rejected_with_the_field_that_differs(
     study, other, words, tmp_path
 ):
     study(tmp_path)
@@ -295,7 +295,7 @@ def test_a_changed_log_is_refused(tmp_path, file, changed):
     )
 
 
-def test_a_folder_with_other_files_is_refused_and_stays_as_it_was(tmp_path):
+def test_a_folder_with_other_files_is_rejected_and_not_changed(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     refused(partial(compared, tmp_path), str(tmp_path), "notes.txt", "empty directory")
     assert files(tmp_path) == {"notes.txt": b"mine"}
@@ -341,7 +341,7 @@ DAMAGE = [  # a file, its content or an edit of it, and what the line says
 
 @pytest.mark.quick_cases(5)
 @pytest.mark.parametrize(("name", "text", "words"), DAMAGE[::-1])
-def test_a_file_that_was_altered_is_one_line(name, text, words, tmp_path):
+def test_an_altered_file_gives_a_one_line_error(name, text, words, tmp_path):
     compared(tmp_path)
     path = tmp_path / name
     path.write_text(text(path.read_text()) if callable(text) else text)
@@ -358,7 +358,7 @@ def test_a_file_that_was_altered_is_one_line(name, text, words, tmp_path):
     ["file/results", "/proc/nowhere/results", "x" * 300],
     ids=lambda it: it[:24],
 )
-def test_a_place_that_cannot_be_written_is_one_line(
+def test_an_unwritable_path_gives_a_one_line_error(
     where, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -368,7 +368,7 @@ def test_a_place_that_cannot_be_written_is_one_line(
     assert files(tmp_path) == {"file": b"mine"}
 
 
-def test_a_file_in_place_of_the_chunks_is_one_line(tmp_path):
+def test_a_file_in_place_of_the_chunks_gives_a_one_line_error(tmp_path):
     compared(tmp_path)
     shutil.rmtree(tmp_path / "chunks")
     (tmp_path / "chunks").write_text("mine")
@@ -460,7 +460,7 @@ def finished(folder):
 
 @pytest.mark.slow
 @posix
-def test_a_killed_study_goes_on_to_the_same_files_to_the_bit(tmp_path):
+def test_a_killed_study_resumes_to_bit_identical_files(tmp_path):
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
     stopped.mkdir()
     whole.mkdir()

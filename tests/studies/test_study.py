@@ -158,7 +158,7 @@ print(len(cg.compare(cg.day("quiet"), ["fifo"], range(2)).rows))
 
 
 @pytest.mark.slow
-def test_a_notebook_without_ipywidgets_hears_nothing_of_it():
+def test_a_notebook_without_ipywidgets_shows_no_warning():
     done = subprocess.run(
         [sys.executable, "-W", "always::UserWarning", "-c", NOTEBOOK],
         capture_output=True,
@@ -204,11 +204,11 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("looked_up", "words"), UNKNOWN)
-def test_an_unknown_name_is_refused_with_the_nearest(looked_up, words, tried):
+def test_an_unknown_name_is_rejected_with_the_nearest(looked_up, words, tried):
     check_refused(lambda: looked_up(tried), [words])
 
 
-def test_a_sweep_refuses_an_unknown_name_with_the_nearest():
+def test_a_sweep_rejects_an_unknown_name_and_suggests_the_nearest():
     study = cg.sweep(cg.day, {"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
     for where in ({"slot": 1}, {"slots": 1, "rate": 3}, {"name": "quiet", "slots": 1}):
         check_refused(lambda: study.at(**where), ["unknown name in the grid"])  # noqa: B023

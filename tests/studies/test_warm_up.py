@@ -56,7 +56,7 @@ def test_it_is_mser5_of_the_mean_per_span():
 @pytest.mark.parametrize(
     ("spans", "last"), [(15, 5), (20, 5), (24, 5), (25, 10), (29, 10), (30, 10)]
 )
-def test_it_is_refused_if_it_is_the_last_that_may_be_found(spans, last, monkeypatch):
+def test_it_is_rejected_if_it_is_the_last_allowed_result(spans, last, monkeypatch):
     """Of m batches of five, fewer than m / 2 may be deleted."""
     given = {"what": "value", "seeds": [1], "spans": spans}
     monkeypatch.setattr(warm_up, "mser5", lambda _: last)
@@ -72,7 +72,7 @@ def ends_at_once(env):
     env.run()
 
 
-test_wrong_use_is_refused = refusals(
+test_wrong_use_is_rejected = refusals(
     ({"scenario": bank}, "monitor"),
     ({"monitor": "disk"}, "did you mean 'desk'"),
     ({"monitor": "desk", "what": "level"}, "unknown series of desk"),

@@ -108,7 +108,7 @@ def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h):
         )
 
 
-def test_expected_arrivals_turn_into_the_times_by_which_they_have_come():
+def test_expected_arrivals_are_converted_to_expected_arrival_times():
     """By hand: 2 an hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from
     8:30 on.
     """
@@ -147,7 +147,7 @@ def test_rates_of_a_log_by_hand():
     assert (measured.start_h, measured.start_day) == (22.5, "Monday")
 
 
-def test_the_rates_of_a_view_are_those_of_the_workload():
+def test_the_rates_of_a_view_equal_those_of_the_workload():
     rates = cg.ArrivalRates(WEEKLY, 8, "Sunday")
     scenario = cg.Scenario("open", cg.HourlyWorkload(5, rates))
     known = scenario.moment([]).known
@@ -165,7 +165,7 @@ def test_the_rates_of_a_view_are_those_of_the_workload():
 
 
 @pytest.mark.parametrize("now_h", [0, 3, 40, 400.25])
-def test_jobs_after_a_state_come_at_the_rates_of_the_hour_then(now_h):
+def test_jobs_after_a_state_arrive_at_the_rates_of_that_hour(now_h):
     """Jobs come on Thursdays from 10 to 11 only; time 0 is Saturday, 20:30."""
     per_h = np.zeros((7, 24))
     per_h[3, 10] = 9.0

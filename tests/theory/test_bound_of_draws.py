@@ -161,7 +161,7 @@ test_draws_are_checked = refusals(
 # ---- measured times ----
 
 
-def test_the_bound_of_measured_times_is_that_of_certain_ones():
+def test_the_bound_of_measured_times_equals_that_of_certain_ones():
     """One slot, certain delays: of two jobs that cannot both be in time one is
     missed.
     """
@@ -191,7 +191,7 @@ test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
 # ---- what is not proved ----
 
 
-def test_a_part_that_the_proof_does_not_know_is_refused_unless_it_is_left_out():
+def test_a_part_not_covered_by_the_proof_is_rejected_unless_left_out():
     @dataclass(frozen=True)
     class Lasting(cg.Market):
         lasts_s: float = 0.0
@@ -304,14 +304,14 @@ test_prices_are_checked = refusals(
         ("compare hectic --gap --seeds 100 --policies fifo", 100 * (2 + 20) * 950),
     ],
 )
-def test_an_hour_of_bounds_is_told_before_it_starts(capsys, line, jobs):
+def test_an_hour_of_bounds_is_announced_before_it_starts(capsys, line, jobs):
     assert main(line.split()) == 2
     error = capsys.readouterr().err
     assert f"{jobs:,} jobs" in error
     assert "bounded" in error and "add --yes to start anyway" in error
 
 
-def test_a_bound_that_is_refused_is_refused_before_the_comparison(capsys, tmp_path):
+def test_an_invalid_bound_is_rejected_before_the_comparison(capsys, tmp_path):
     words = "compare hectic terms.preemption_per_h=0.1 --policies fifo --gap --seeds 2"
     check_bad_input(
         outcome(capsys, *words.split(), "--out", str(tmp_path / "out")),
@@ -359,7 +359,7 @@ def test_the_frontier_is_redrawn_with_its_title(tmp_path):
     assert ax.get_legend().get_title().get_text() == "a title"
 
 
-def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():
+def test_the_intervals_of_policies_near_the_frontier_end_within_the_axes():
     whole = {"name": "edf", "wait_min": 30.0, "wait_min_half": 9.0}
     rows = [{"kind": "bound", "wait_min": 10.0, "miss_pct": 5.0}]
     rows += [{**whole, "kind": "policy", "miss_pct": 9.0, "miss_pct_half": 4.0}]
@@ -368,7 +368,7 @@ def test_the_intervals_of_policies_beside_the_frontier_end_within_the_axes():
 
 
 @pytest.mark.slow
-def test_the_frontier_is_told_and_drawn(capsys, tmp_path):
+def test_the_frontier_is_printed_and_drawn(capsys, tmp_path):
     options = (
         "--frontier",
         "--bin",

@@ -44,7 +44,7 @@ def value(scenario, objective, bin_s=10.0, seed=0):
     return lower_bound(scenario, seed, objective, bin_s=bin_s).value or 0.0
 
 
-def test_a_job_alone_waits_for_its_delay_and_is_late_by_what_it_must_be():
+def test_a_single_job_waits_for_its_delay_and_has_the_least_tardiness():
     assert value(listed((0, 1000, 1)), "wait") == pytest.approx(20 / 60, abs=1e-6)
     assert value(listed((0, 50, 1)), "tardiness") == pytest.approx(30 / 60, abs=1e-6)
     assert value(listed((0, 50, 1)), "mix") == pytest.approx(50 / 60 + 100, abs=1e-6)
@@ -141,7 +141,7 @@ def test_no_policy_costs_less_than_the_bound_in_money():
 @pytest.mark.parametrize(
     "terms", [{"warm_s": 600.0}, {"retry_s": 60.0, "minimum_s": 90.0}]
 )
-def test_instances_that_may_be_warm_or_refused_are_taken_to_come_at_once(terms):
+def test_instances_that_may_be_warm_or_refused_count_as_immediate(terms):
     day = cg.day("quiet", jobs=6, slots=2)
     at_once = replace(day, market=cg.Market(day.market.clock, ((0.0, 0.0),) * 3))
     other = replace(day, terms=cg.Terms(**terms))
@@ -194,7 +194,7 @@ TIMES = {
     ("name", "most_s"),
     [*((name, 20.0) for name in TIMES), ("exponential", 140.0), ("sigma 0.23", 140.0)],
 )
-def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name, most_s):
+def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most_s):
     """Chances and means of min(L, u) against numerical integration of SciPy's law."""
     delays_s = np.array([20.0]) if most_s == 20 else 25.0 + 10 * np.arange(12)
 
@@ -221,7 +221,7 @@ def test_the_law_of_times_is_that_of_the_draws_and_cut_off_far_out(name, most_s)
 
 
 @pytest.mark.slow
-def test_a_bound_does_not_depend_on_when_the_jobs_begin_to_come():
+def test_a_bound_does_not_depend_on_the_first_arrival_time():
     """Ten jobs at once on one slot, now or a day later, with prices in bins of 10
     min.
     """
@@ -286,7 +286,7 @@ def test_finer_bins_do_not_lower_the_bound():
         ("surge", True, "wait", 34.3, 6.7),
     ],
 )
-def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, error):
+def test_limits_of_the_thesis_days(day, free_types, objective, expected, error):
     """Long-run means of another program, which rounds times to bins; the error is four
     standard errors of ten seeds.
     """
@@ -298,7 +298,7 @@ def test_the_limits_of_the_thesis_days(day, free_types, objective, expected, err
 # ---- input and command ----
 
 
-test_bad_input_is_one_line = refusals(
+test_bad_input_gives_a_one_line_error = refusals(
     ({"objective": "profit"}, "unknown objective 'profit'"),
     ({"seed": -1}, "seed"),
     ({"bin_s": 0}, "bin_s"),
@@ -308,7 +308,7 @@ test_bad_input_is_one_line = refusals(
 )
 
 
-def test_bins_too_narrow_for_the_memory_are_refused(monkeypatch):
+def test_bins_too_narrow_for_the_memory_are_rejected(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.decide.bounds.MOST_CELLS", 1e4)
     later = listed((0, 100, 1), (3600, 3700, 1))
     assert lower_bound(later, objective="wait", bin_s=600).value > 0

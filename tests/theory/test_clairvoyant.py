@@ -141,7 +141,7 @@ def test_no_policy_beats_the_clairvoyant_on_the_same_draws(objective):
     assert max(prices) > 0, "not knowing costs nothing here: the test shows nothing"
 
 
-test_bad_input_is_one_line = refusals(
+test_bad_input_gives_a_one_line_error = refusals(
     ((cg.day("hectic"),), f"at most {MOST_JOBS}"),
     ((cg.day("quiet"), 0, "profit"), "unknown objective 'profit'"),
     ((cg.day("quiet"), -1), "seed"),

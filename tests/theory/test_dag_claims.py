@@ -91,7 +91,7 @@ def anew(name, order, seed):
 
 
 @pytest.mark.parametrize("id", FIGURES)
-def test_captions_say_what_their_rows_do(id):
+def test_captions_agree_with_their_rows(id):
     assert f"\n\n{FIGURES[id].seen(rows_of(id))} `" in FIGURES_README
 
 
@@ -163,7 +163,7 @@ def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with(
         assert mean(tasks()[size, name] / tasks()[size, "random-search"] - 1).low > 0
 
 
-def test_mended_whales_beat_random_search_on_300_tasks_and_are_not_shown_to_on_1000():
+def test_corrected_whales_beat_random_search_on_300_tasks_but_not_shown_on_1000():
     few, many = (
         mean(tasks()[size, "rtgs:paced=true"] / tasks()[size, "random-search"] - 1)
         for size in (300, 1000)
@@ -192,7 +192,7 @@ def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
 # ---- the 20 graphs ----
 
 
-def test_the_order_is_about_half_of_what_the_hybrid_takes_more_than_heft():
+def test_the_order_explains_about_half_of_the_gap_between_hybrid_and_heft():
     graph, rank = (over()["worl-rtgs", order] for order in ORDERS)
     share = mean((graph - rank) / (graph - 1))
     assert share.low > 0.45 and share.high < 0.6

@@ -45,7 +45,7 @@ def test_uneven_plans_correlate_as_published_and_even_ones_do_not():
         (1, 9, None, "SPD is 0 s for all 9 pairs of plans: there is no correlation"),
     ],
 )
-def test_what_has_no_correlation_is_refused(gpus, pairs, concentration, message):
+def test_data_without_a_correlation_are_rejected(gpus, pairs, concentration, message):
     problem = cg.dag.Scenario("er:n=20", cg.dag.Servers(gpus)).problem()
     check_refused(lambda: correlate(problem, pairs, 0, concentration), message)
 

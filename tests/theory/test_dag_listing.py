@@ -79,7 +79,7 @@ def authors_example():
     return problem
 
 
-def test_ranks_are_the_printed_ones():
+def test_ranks_equal_the_printed_ones():
     printed = [
         108.000,
         77.000,
@@ -204,7 +204,7 @@ def listed_by_hand(problem):
 @pytest.mark.parametrize(
     "seeds", [range(40), pytest.param(range(40, 240), marks=pytest.mark.slow)]
 )
-def test_heft_lists_as_by_hand(seeds):
+def test_heft_order_matches_a_hand_calculation(seeds):
     for seed in seeds:
         problem = problem_to_list(seed)
         draft = Draft(problem, insertion=True)

@@ -173,7 +173,7 @@ def test_contention_halves_a_link(run):
 
 
 @both_ways
-def test_a_link_serves_first_who_asks_first_and_of_an_instant_the_first_edge(run):
+def test_a_link_is_first_come_first_served_with_ties_by_edge(run):
     """Nodes 0 and 1 end at 2 and 1: the data of 1 arrive at 2, those of 0 at 3; 2 has
     ended at 1, too, and comes after 1.
     """

@@ -187,7 +187,7 @@ def test_a_grid_is_the_finest_within_the_limits(name, jobs, slots, times, monkey
 
 
 @pytest.mark.long
-def test_the_how_to_tells_how_near_the_bounds_of_fifty_small_cases_are():
+def test_the_how_to_states_the_tightness_of_fifty_small_bounds():
     found = [assert_is_near_the_optimum(small(number)) for number in INSTANCES]
     assert f"all of it in {np.sum(np.array(found) > 0.9999)};" in SAID
     program = [
@@ -272,7 +272,7 @@ JOBS = ((0, 500, 1), (0, 900, 2), (150, 600, 1))
 @pytest.mark.parametrize("persistence_s", [200.0, 1000.0])
 @pytest.mark.parametrize("bin_s", [None, 60.0])
 @pytest.mark.slow
-def test_the_bound_of_stock_that_lasts_is_near_the_optimum_of_who_sees_it(
+def test_the_bound_of_lasting_stock_is_near_the_optimum_that_observes_it(
     persistence_s, bin_s
 ):
     """The mean over paths of the bound of who knows the path."""
@@ -300,7 +300,7 @@ def test_the_bound_of_a_hectic_day_whose_stock_lasts_is_near_the_wait_of_a_polic
     assert np.mean(bounds) / np.mean(waits) == pytest.approx(0.9, abs=0.05)
 
 
-def test_the_draws_that_a_bound_is_compared_with_have_its_path():
+def test_the_draws_compared_with_a_bound_follow_its_path():
     """Certain times: on the path of a seed nothing is left to luck."""
     scenario = lasting(300.0, "now", *JOBS)
     for seed in range(3):

@@ -102,7 +102,7 @@ def test_no_scheduler_is_below_the_bound(instance, name):
 
 
 @pytest.mark.slow
-def test_what_reaches_its_deadlines_is_bounded_by_nothing_but_0():
+def test_the_bound_is_0_if_all_deadlines_can_be_met():
     """A bound of a rounding error above 0 would count as known."""
     for seed in range(10):
         assert lower_bound(near(20, 0.2, (4.0, 9.0), seed, FAST, SLOW)) == 0.0

@@ -153,7 +153,7 @@ def failing(monkeypatch):
     lower_bound.cache_clear()
 
 
-def test_a_failure_is_told_and_leaves_what_is_known_otherwise(failing, caplog):
+def test_a_failure_is_reported_and_other_results_are_kept(failing, caplog):
     """The bound is that of tasks alone: 7 / 1.5 s from 2 on for three of them, and
     5 + 4 / 1.5 - 3.
     """
@@ -178,7 +178,7 @@ def test_a_schedule_that_meets_a_bound_is_optimal_without_the_solver(failing):
     assert exact.optimal and exact.bound == 2 * (1 + 5 - 3)
 
 
-def test_the_bound_of_a_day_is_refused_where_its_solver_fails(failing, capsys):
+def test_the_bound_of_a_day_is_rejected_if_its_solver_fails(failing, capsys):
     with pytest.raises(
         SolverError, match="the solver failed, with presolve and without: Solve error"
     ):

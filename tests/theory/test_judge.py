@@ -20,7 +20,7 @@ def judged(**more):
 
 
 @pytest.mark.slow
-def test_cost_and_regret_are_those_of_the_runs():
+def test_cost_and_regret_follow_from_the_runs():
     study, each = judged(), scenario(SMALL[1])
     usd = {}
     for policy in ("fifo", "edf", "triage"):

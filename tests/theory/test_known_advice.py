@@ -107,7 +107,7 @@ def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
 @pytest.mark.parametrize(
     "target", ["p95_wait", "p95_wait<=x", "p50_wait<=1", "p95_cost<=1", "p95_miss<=1"]
 )
-def test_a_wrong_quantile_target_is_refused_in_one_line(target):
+def test_a_wrong_quantile_target_gives_a_one_line_error(target):
     check_refused(
         lambda: advise(cg.day("normal", jobs=5), ["fifo"], [0], target=target), "target"
     )
@@ -231,7 +231,7 @@ def test_a_target_is_met_by_the_cheapest_schedule(most_min):
 
 
 @pytest.mark.long
-def test_scarce_hours_in_which_scaling_up_cannot_work():
+def test_scarce_hours_prevent_scaling_up():
     """From 8 to 14 h every order is refused: slots open before, or not at all."""
     chances = [(0.0, 0.0, 1.0) if 8 <= h < 14 else (1.0, 0.0, 0.0) for h in range(24)]
     market = replace(AT_ONCE, stock=(cg.HourlyStock("one", chances),))
@@ -322,6 +322,6 @@ def test_the_best_type_of_a_price_list(file):
         ("name,price_usd_per_h,speed,memory_gb\na,1,1,4\n", 8, "memory_gb"),
     ],
 )
-def test_a_wrong_price_list_is_refused_in_one_line(file, text, memory_gb, message):
+def test_a_wrong_price_list_gives_a_one_line_error(file, text, memory_gb, message):
     path = file(text, "list.csv")
     check_refused(lambda: read_gpus(path, memory_gb), [message, "list.csv"])

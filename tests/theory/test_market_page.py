@@ -46,7 +46,7 @@ def laws(path):
 
 
 @pytest.mark.slow
-def test_runs_and_correlations_are_as_the_text_says(zone):
+def test_runs_and_correlations_agree_with_the_text(zone):
     polls, (one, two) = zone[1]["two"].polls, zone[1].values()
 
     def told(figures, form):
@@ -106,7 +106,7 @@ def taken(own, fits):
 
 
 @pytest.mark.long
-def test_preemptions_are_as_the_text_says(zone):
+def test_preemptions_agree_with_the_text(zone):
     found = taken(*zone)
     for name, row in (
         ("preemptions", "preemptions per day"),

@@ -164,7 +164,7 @@ def test_formulas_where_they_meet():
 
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
-def test_srpt_of_a_continuous_law_is_the_limit_of_many_times(load):
+def test_srpt_of_a_continuous_distribution_is_the_limit_of_many_times(load):
     """Schrage and Miller's integral for exponential times of mean 1, by quadrature."""
 
     def below(x):  # load of the jobs up to x

@@ -173,7 +173,7 @@ def test_balking_between_its_limits():
     assert cg.queueing.mmck(9.0, 1.0, 2, 5000).left == pytest.approx(1 - 2 / 9)
 
 
-def test_a_finite_source_by_its_balance_and_its_limits():
+def test_a_finite_source_satisfies_its_balance_and_its_limits():
     # one machine never waits; it is down for 5 of 25 hours
     one = cg.queueing.finite_source(1, 1 / 20, 1 / 5, 1)
     assert (one.wait_probability, one.wait_s) == (0, 0)

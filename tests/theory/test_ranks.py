@@ -59,7 +59,7 @@ def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
 
 
 @pytest.mark.parametrize("values", [[[1, 2, 3]], [[1, 2], [2, 1]], [1, 2, 3]])
-def test_too_few_are_refused(values):
+def test_too_few_are_rejected(values):
     check_refused(
         lambda: rank_test(values), r"shape of values.* must be \(2 or more, 3 or more\)"
     )

@@ -61,7 +61,7 @@ def test_easy_is_named_and_how_far_the_next_is_from_the_record(found, capsys):
     assert best["wait_s"] == pytest.approx(recorded["wait_s"])
 
 
-def test_what_if_is_as_the_text_says(found, capsys):
+def test_what_if_agrees_with_the_text(found, capsys):
     node, conservative, shallow = found(capsys)["what_if"]
     mean, low, high = (
         {

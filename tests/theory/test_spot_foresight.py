@@ -63,14 +63,14 @@ def scenario_of(up_h, down_h):
     return cg.spot.Scenario(cg.spot.TwoState(up_h, down_h, STEP_S), 48.0, 52.0, 0.2)
 
 
-def test_where_there_is_nothing_to_know_the_best_policy_is_the_optimum():
+def test_without_uncertainty_the_best_policy_is_the_optimum():
     always, never = scenario_of(80_000.0, 0.07), scenario_of(0.07, 80_000.0)
     assert least_expected_usd(always) == pytest.approx(0.97 * 48.2, rel=0.01)
     assert least_expected_usd(never) == pytest.approx(3.06 * 48.2, rel=0.001)
 
 
 @pytest.mark.slow
-def test_without_foresight_nobody_comes_within_eight_percent_of_the_optimum():
+def test_without_foresight_no_policy_is_within_eight_percent_of_the_optimum():
     """Up 2.3 h and down 1.6 h on average, 52 h, 12 min, as in the how-to;
     expected-cost is close to the best.
     """

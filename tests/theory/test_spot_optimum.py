@@ -196,7 +196,7 @@ def test_with_prices_and_checkpoints_too(case):
     assert sum(bill) == pytest.approx(figures["cost_usd"], abs=1e-9)
 
 
-def test_what_costs_nothing_ends_with_the_work_all_the_same():
+def test_a_zero_cost_run_still_ends_with_the_work():
     """It is left when the work is done, without a last checkpoint, although that were
     as cheap.
     """

@@ -82,7 +82,9 @@ def test_expected_cost_is_cheaper_than_uniform_progress_out_of_sample(study):
         ((70.0, 0.05), [2, 14, 15]),
     ],
 )
-def test_what_each_costs_above_the_optimum_as_the_how_to_tells(study, terms, told):
+def test_the_cost_of_each_policy_above_the_optimum_agrees_with_the_how_to(
+    study, terms, told
+):
     names = ("expected-cost", "uniform-progress", "greedy", "optimum")
     *usd, least = (study.mean_values(terms, name, "cost_pct").mean() for name in names)
     assert [round(100 * (each / least - 1)) for each in usd] == told

@@ -118,7 +118,7 @@ def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
 
 @pytest.mark.parametrize("n", [51, 400])
 @pytest.mark.parametrize("ties", [False, True])
-def test_wilcoxon_of_many_is_scipys_normal_law(n, ties):
+def test_wilcoxon_of_many_equals_scipys_normal_approximation(n, ties):
     rng = np.random.default_rng(n)
     differences = (
         rng.integers(-9, 11, n).astype(float) if ties else rng.normal(0.2, 1, n)
@@ -206,7 +206,7 @@ def shown(test):
         ([inf, 3, 4], [inf, 1, 1], 2, "2.5 5 0.1257 0.5 5 3.536", "fewer than 5 pairs"),
     ],
 )
-def test_what_does_not_exist_is_nan_and_a_note_says_why(
+def test_an_undefined_value_is_nan_and_a_note_gives_the_reason(
     values, reference, n, numbers, note
 ):
     found = cg.statistics.paired_test(values, reference)
@@ -378,7 +378,7 @@ def decaying(length, height, scale, seed):
 
 @pytest.mark.parametrize("length", [10, 14, 15, 57, 500])
 @pytest.mark.parametrize("height", [0, 10, -1e9])
-def test_mser5_is_its_definition(length, height):
+def test_mser5_matches_its_definition(length, height):
     for seed in range(5):
         series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
         assert cg.statistics.mser5(series) == mser5_by_definition(series)

@@ -217,7 +217,7 @@ test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
 )
 
 
-def test_odd_prices_are_allowed_and_said():
+def test_unusual_prices_are_allowed_and_reported():
     assert "owning costs nothing" in cg.waiting.Prices(0, 9.6).notes[0]
     assert "renting costs nothing" in cg.waiting.Prices(3.84, 0).notes[0]
     assert "exceeds" in cg.waiting.Prices(10, 9.6).notes[0]
@@ -371,7 +371,7 @@ def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
         assert abs(ours) < abs(printed)
 
 
-def test_both_readings_of_equation_26_are_told():
+def test_both_readings_of_equation_26_are_reported():
     found = baseline("compound", 86)
     assert found["wait_s_as_printed"] == pytest.approx(0.76 * found["wait_s"], rel=0.02)
     assert "wait_s_as_printed" not in baseline("sww", 86)

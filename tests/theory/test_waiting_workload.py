@@ -50,7 +50,7 @@ def span(source):
 @pytest.mark.parametrize(
     ("rate", "jobs"), [(RATE, 12 * MILLION), (RATE / 100, 6 * MILLION)]
 )
-def test_jobs_come_at_the_rate(rate, jobs):
+def test_jobs_arrive_at_the_rate(rate, jobs):
     """Section 6.1: 0.4527 jobs/s.
 
     To 4 standard errors: days have independent numbers of jobs, as spread as
@@ -97,7 +97,7 @@ def test_no_gap_is_above_fifty_hours():
 # ---- running times ----
 
 
-def test_the_mean_running_time_is_as_asked(bursty):
+def test_the_mean_running_time_is_as_requested(bursty):
     """Section 6.1: 6225 s. To 4 standard errors; running times are independent."""
     for runs, mean_s in (
         (bursty.run_s, MEAN_S),
@@ -198,7 +198,7 @@ def test_fewer_jobs_are_the_first_of_more(bursty, jobs):
         assert np.array_equal(few, many[:jobs])
 
 
-def test_jobs_do_not_depend_on_the_chunks_they_come_in(monkeypatch, bursty):
+def test_jobs_do_not_depend_on_the_chunk_size(monkeypatch, bursty):
     """Chunks are days, whatever the usual size."""
     monkeypatch.setattr("cgrsp_simpy.waiting.jobs.CHUNK", 7)
     for again, before in zip(columns(BurstyJobs(MILLION)), bursty):

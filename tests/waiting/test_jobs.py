@@ -84,7 +84,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("said", "job"), KEPT, ids=[str(said) for said, _ in KEPT])
-def test_what_a_line_of_swf_says_is_the_job(read, said, job):
+def test_a_line_of_swf_gives_the_job(read, said, job):
     log = read(HEAD + line(**said))
     assert columns(log) == [(0.0, *job)]
     assert (len(log.log.report.bad), log.log.report.counts) == (0, {})
@@ -126,7 +126,7 @@ LEFT_OUT = [
 @pytest.mark.parametrize(
     ("said", "reason"), LEFT_OUT, ids=[str(said) for said, _ in LEFT_OUT]
 )
-def test_a_line_that_is_no_job_of_its_own_is_left_out_and_counted(read, said, reason):
+def test_a_line_that_is_not_a_separate_job_is_left_out_and_counted(read, said, reason):
     log = read(HEAD + line(0) + line(**{"submit": 5, **said}) + line(9))
     assert columns(log) == [(0.0, 60.0, 1, 0.0), (9.0, 60.0, 1, 0.0)]
     assert (len(log.log.report.bad), log.log.report.counts) == (0, {reason: 1})
@@ -186,7 +186,7 @@ def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
 # ---- a log in one line ----
 
 
-def test_a_log_is_told_in_one_line():
+def test_a_log_is_summarised_in_one_line():
     """Four jobs in two days: 2 a day; 100, 179, 180 and 43,741 s; (100 x 1 + 179 x 1 +
     180 x 2 + 43,741 x 4) / 172,800 s.
     """

@@ -48,7 +48,7 @@ def test_a_job_rents_the_smallest_sufficient_size(cores, memory_gb, name):
     assert rent_per_h(np.array([cores]), np.array([memory_gb]))[0] == size.price_per_h
 
 
-def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheapest():
+def test_a_job_too_large_for_all_sizes_rents_several_of_the_cheapest_size():
     """65 of one core cost less than 5 of 16, or 2 of 48; 257 GB likewise."""
     cores, memory_gb = np.array([65, 1]), np.array([0.0, 257.0])
     index, number, rent = rented(cores, memory_gb)
@@ -61,7 +61,7 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_one_that_comes_cheap
     assert rent_per_h(cores, memory_gb, pair[:1]).tolist() == [33 * 0.05, math.inf]
 
 
-def test_a_price_table_of_ones_own(file):
+def test_a_user_price_table(file):
     path = file(
         "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", "sizes.csv"
     )
@@ -97,12 +97,12 @@ def test_a_price_table_of_ones_own(file):
         ("\0\0", []),
     ],
 )
-def test_a_wrong_price_table_is_refused_by_name_and_line(file, text, words):
+def test_a_wrong_price_table_is_rejected_by_name_and_line(file, text, words):
     path = file(text, "sizes.csv")
     check_refused(lambda: read_sizes(path), [str(path), *words])
 
 
-def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
+def test_rented_machines_are_billed_with_boot_minimum_and_increment():
     """Jobs of 10, 3480 and 3481 s."""
     run_s, index = np.array([10.0, 3480.0, 3481.0]), np.zeros(3, int)
     for terms, expected in (
@@ -114,11 +114,11 @@ def test_what_is_rented_is_paid_with_boot_minimum_and_increment():
         assert paid_s(run_s, index, (Size("a", 1, 0, 1, **terms),)).tolist() == expected
 
 
-def test_a_missing_price_table_is_refused(tmp_path):
+def test_a_missing_price_table_is_rejected(tmp_path):
     check_refused(lambda: read_sizes(tmp_path / "none.csv"), "No such file")
 
 
-def test_best_fit_leaves_least():
+def test_best_fit_leaves_the_fewest_free_gpus():
     room = Room([Size("a", 8, 32, 1), Size("b", 4, 16, 1), Size("c", 4, 8, 1)])
     assert room.best(4, 4) == 2  # fewest cores left, then least memory
     assert room.best(4, 12) == 1

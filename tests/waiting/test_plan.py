@@ -62,9 +62,7 @@ def by_hand(job, size, at):
 @pytest.mark.parametrize(
     "policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=60"]
 )
-def test_the_bill_is_the_sum_of_its_rows_which_are_those_of_the_simulation(
-    billing, policy
-):
+def test_the_bill_is_the_sum_of_its_rows_which_equal_the_simulation(billing, policy):
     """Money by row, worked out by hand from the simulation's rows; machines by the
     hour.
     """
@@ -103,7 +101,7 @@ def test_the_bill_is_the_sum_of_its_rows_which_are_those_of_the_simulation(
 
 
 @pytest.mark.slow
-def test_the_number_is_the_best_of_all_that_the_simulation_tries():
+def test_the_number_is_the_best_of_all_simulated_ones():
     jobs, costs = month(0, 1_000), []
     for number in range(41):
         case = Scenario(jobs, waiting_policy("sww:wait_s=1800"), number)
@@ -114,7 +112,7 @@ def test_the_number_is_the_best_of_all_that_the_simulation_tries():
     assert found.own == {"one": int(np.argmin(costs))} != {"one": 40}
 
 
-def test_what_the_plan_owns_and_costs_when_every_hour_has_its_job():
+def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
     """Two jobs of 40 min each hour for five weeks: one machine would let them wait too
     long.
     """
@@ -238,7 +236,7 @@ def test_a_plan_does_not_depend_on_the_unit_of_money():
     assert other.price.half_width == pytest.approx(one.price.half_width * 2.0**-40)
 
 
-def test_a_job_goes_on_spot_where_that_is_cheaper_on_average():
+def test_a_job_uses_spot_where_that_is_cheaper_on_average():
     """Of one to eight hours, on instances that last exponential times of two hours on
     average.
     """

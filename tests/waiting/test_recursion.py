@@ -22,7 +22,7 @@ from cgrsp_simpy.waiting.recursion import follow, started
 # ---- what happens, by hand ----
 
 
-def test_who_is_misled_waits_in_vain():
+def test_mispredicted_jobs_wait_in_vain():
     jobs = jobs_of((0, 100, 1, 0), (1, 5, 1, 0), (2, 5, 1, 0))
     misled = cg.waiting.Scenario(
         jobs, waiting_policy("sww", wait_s=7), 1, errors=Mispredictions(wait_under=1.0)
@@ -119,7 +119,7 @@ def test_compiled_the_recursion_gives_the_same_bits(machines):
 
 
 @pytest.mark.slow
-def test_jobs_are_numbered_in_order_whatever_chunks_they_come_in():
+def test_jobs_are_numbered_in_order_for_any_chunk_size():
     """Six days of bursty jobs, a chunk each; by simulation and by recursion the same
     jobs count.
     """
@@ -144,7 +144,7 @@ def test_a_job_that_no_fixed_machine_takes_is_rented_though_idle_ones_are_lent(
     assert simulated(case, keep=True).jobs["on_demand"].tolist() == [False, True]
 
 
-def test_a_job_sent_away_takes_an_idle_machine_of_a_conserving_pool_at_once_only():
+def test_a_balking_job_takes_an_idle_machine_of_a_conserving_pool_only_at_once():
     """One machine, free at 10: a job that is sent away at 10 takes it, one at 9.5 does
     not wait for it.
     """

@@ -79,7 +79,7 @@ def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
 
 
 @pytest.mark.parametrize("run", [simulated, follow])
-def test_jobs_that_come_all_at_once_have_a_price(run):
+def test_simultaneous_jobs_have_a_price(run):
     """Runs of 100, 50 and 30 s on two machines take 100 s: 2 x 100 s are paid for 180 s
     of work.
     """

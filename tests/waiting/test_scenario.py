@@ -34,7 +34,7 @@ def events_of(case, seed=0):
 FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
 
 
-def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
+def test_the_events_of_four_jobs_on_one_machine_with_60_s_patience():
     policy = waiting_policy("ajw-t", wait_s=60)
     assert events_of(cg.waiting.Scenario(FOUR, policy, 1)) == [
         (0, "submit", 1, ()), (0, "start", 1, (0,)),
@@ -46,7 +46,7 @@ def test_the_events_of_four_jobs_on_one_machine_who_wait_60_s_at_most():
     ]  # fmt: skip
 
 
-def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_does():
+def test_a_hindsight_balking_job_rents_from_its_arrival():
     told = events_of(
         cg.waiting.Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf")
     )
@@ -70,7 +70,7 @@ def test_who_balks_by_hindsight_has_rented_since_it_came_and_ends_when_it_then_d
     ]
 
 
-def test_to_come_are_the_ends_of_patience_and_no_dispatch_of_who_leaves():
+def test_future_events_include_patience_but_no_dispatch_of_reneging_jobs():
     walk = list(
         steps(
             partial(
@@ -134,7 +134,7 @@ def cases(draw):
 
 @given(cases())
 @settings(max_examples=60)
-def test_claims_say_what_the_jobs_say_and_no_machine_is_overbooked(case):
+def test_claims_agree_with_the_jobs_and_no_machine_is_overbooked(case):
     outcome = simulated(case, keep=True)
     jobs, line = outcome.jobs, outcome.timeline
     claims, ran = line.claims, jobs["finish_s"] > jobs["start_s"]
@@ -175,7 +175,7 @@ def by_hand(view):
         yield job, rooms[0]
 
 
-def test_an_order_sees_those_that_have_come_and_wait_and_nothing_else():
+def test_an_order_sees_only_jobs_that_have_arrived_and_wait():
     seen = []
 
     def order(view):
@@ -228,7 +228,7 @@ WRONG = {
 
 @pytest.mark.parametrize("machines", [2, PAIR], ids=["whole", "shared"])
 @pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_is_one_line(words, machines):
+def test_a_wrong_answer_gives_a_one_line_error(words, machines):
     check_refused(
         lambda: simulated(
             cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words])
@@ -252,7 +252,7 @@ def test_a_wrong_answer_is_one_line(words, machines):
         ),
     ],
 )
-def test_a_machine_without_room_is_refused(machines, words):
+def test_a_machine_that_is_too_small_is_rejected(machines, words):
     both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
     check_refused(
         lambda: simulated(
@@ -297,7 +297,7 @@ def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(file):
         assert own.summary()["on_demand_fraction"] == 0.25
 
 
-def test_what_a_policy_cannot_have_is_refused_before_the_first_run():
+def test_an_unavailable_requirement_of_a_policy_is_rejected_before_the_first_run():
     check_refused(
         lambda: cg.compare(
             cg.waiting.Scenario(FOUR, waiting_policy("njw"), 0), ["njw", "ajw"], [0]
@@ -320,7 +320,7 @@ OWN = (
 )
 
 
-def test_core_hours_by_a_column_are_cores_times_running_time():
+def test_core_hours_per_group_are_cores_times_running_time():
     jobs = cg.waiting.ListedJobs(
         np.zeros(3), np.array([3600.0, 7200, 1800]), np.array([2, 4, 8]), np.ones(3)
     )
@@ -328,7 +328,7 @@ def test_core_hours_by_a_column_are_cores_times_running_time():
     assert [row["core_hours"] for row in run.by("cores")] == [2.0, 8.0, 4.0]
 
 
-def test_what_is_rented_is_billed_as_its_size_says_row_by_row():
+def test_rented_machines_are_billed_by_size_row_by_row():
     """Full hours with a boot of two minutes: jobs of half an hour and of 59 min on
     demand.
     """

@@ -45,7 +45,7 @@ def test_studies_are_cut_as_printed_and_whole_below_a_load_of_one():
 
 
 @pytest.mark.slow
-def test_the_index_tables_every_scheduler_and_says_what_table_two_cannot_be():
+def test_the_index_tables_every_scheduler_and_explains_table_two():
     index = "\n".join(FIGURES[id].table(plotted(id)) for id in ("metrics", "table2"))
     names = Counter(
         line.split(" | ")[0][2:] for line in index.splitlines() if line.startswith("| ")
@@ -124,7 +124,7 @@ def made_up(load):
 MADE_UP = {(table.CUT, load): made_up(load) for load in (0.45, 0.7, 1.0)}
 
 
-def test_the_load_of_a_scheduler_is_that_of_its_printed_utilisation():
+def test_the_load_of_a_scheduler_gives_its_printed_utilisation():
     loads = {"fifo": 0.45, "hps": 0.7} | dict.fromkeys(["shortest", "shortest-gpu"], 1)
     found = table.closest(MADE_UP)
     assert loads.items() <= found.items()

@@ -44,7 +44,7 @@ def test_a_run_as_rows():
     ]
 
 
-def test_learning_of_more_than_a_minute_is_announced(monkeypatch, caplog):
+def test_learning_that_takes_over_a_minute_is_announced(monkeypatch, caplog):
     monkeypatch.setattr(figures, "_course", lambda _: [(1, 1.0)])
     caplog.set_level("INFO")
     FIGURES["searches"].rows(Runs(3, 30, 30))

@@ -170,7 +170,7 @@ def test_a_falls_from_2_to_0_over_the_budget_if_it_ends_first(seen_a):
     assert seen_a == pytest.approx([2 * (1 - done / 10) for done in range(10)])
 
 
-def test_a_falls_over_the_iterations_and_anew_with_what_is_left(seen_a):
+def test_a_falls_over_the_iterations_and_again_over_the_rest(seen_a):
     # 2 + 5 x 2 evaluations, twice; then 2 whales and 2 iterations of 2
     rtgs(layered(), Budget(evaluations=30), whales=2, iterations=5)
     assert seen_a == pytest.approx([2, 1.6, 1.2, 0.8, 0.4] * 2 + [2, 1])
@@ -285,7 +285,7 @@ def test_the_network_is_matrices_with_relu_between():
     ]
 
 
-def test_what_is_worked_out_ahead_gives_the_same():
+def test_precomputed_values_do_not_change_the_result():
     network = Network((7, 5, 4, 3), np.random.default_rng(1))
     network.flat += 0.1
     inputs = np.random.default_rng(2).normal(size=(6, 7))
@@ -300,7 +300,7 @@ def test_first_weights_have_the_variance_of_he():
     assert not biases.any()
 
 
-def test_the_gradient_is_that_of_differences():
+def test_the_gradient_agrees_with_finite_differences():
     network = Network((4, 6, 5, 3), np.random.default_rng(4))
     random = np.random.default_rng(5)
     network.flat += 0.05
@@ -446,7 +446,7 @@ def test_after_its_episodes_the_agent_alone_learns_no_more(monkeypatch):
     assert len(learned) == 3
 
 
-def test_the_target_network_is_a_copy_of_every_so_many_updates():
+def test_the_target_network_is_copied_at_a_fixed_interval():
     agent = Agent(Turns(twelve()), training=Training(updates=5, sync_every=10))
     first = agent.online.flat.copy()
     assert (agent.target.flat == first).all()

@@ -112,7 +112,7 @@ def earliest_end(instance, task, gpu, others, schedule):
 
 @given(instances(), st.integers(0, 3))
 @settings(max_examples=40)
-def test_sagreedy_is_never_worse_than_greedy_and_tells_its_course(instance, seed):
+def test_sagreedy_is_never_worse_than_greedy_and_records_its_course(instance, seed):
     greedy = cg.hgsp.greedy_assignment(
         instance, range(instance.tasks)
     ).weighted_tardiness

@@ -42,7 +42,7 @@ def test_the_cells_are_those_of_the_paper():
 
 @has_files
 @pytest.mark.parametrize("dataset", LEVELS)
-def test_fifo_and_greedy_are_the_programs_to_the_digit(dataset):
+def test_fifo_and_greedy_equal_the_published_program_to_the_digit(dataset):
     instance = read_instance(AUTHORS / f"{dataset}.csv", LEVELS[dataset].gpus)
     for least_start, value in zip((True, False), PROGRAM[dataset]):
         schedule = cg.hgsp.greedy_assignment(
@@ -86,7 +86,7 @@ def test_all_twelve_settings_are_rows_of_which_the_paper_prints_four():
 
 
 @pytest.mark.slow
-def test_without_them_the_printed_values_lie_within_the_range_of_the_law():
+def test_without_them_the_printed_values_lie_within_the_models_range():
     rows = printed_rows(seeds=range(20), policies=LISTS)
     assert [row["verdict"] for row in rows] == [REPRODUCED] * 16
     assert [row["least"] == row["greatest"] for row in rows] == [False] * 8 + [True] * 8
@@ -137,7 +137,7 @@ def test_the_range_does_not_grow_with_the_seeds(monkeypatch):
     assert far["greatest"] == 5.0
 
 
-def test_a_folder_without_the_files_is_refused(tmp_path):
+def test_a_folder_without_the_files_is_rejected(tmp_path):
     check_refused(lambda: table_one(tmp_path, range(1)), r"tasks1\.csv: no such file")
 
 

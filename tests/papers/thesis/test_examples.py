@@ -37,7 +37,7 @@ def test_the_three_jobs_start_at_once_and_end_by_the_table(three_jobs):
     assert three_jobs.decisions == 1
 
 
-def test_the_three_jobs_cost_the_texts_sum(three_jobs):
+def test_the_three_jobs_cost_the_sum_in_the_text(three_jobs):
     # 0.01657; the text rounds it to 0.017
     cost_usd = 59.7 * 0.46 / 3600 + 68.7 * 0.25 / 3600 + 60.0 * 0.25 / 3600
     assert three_jobs.summary()["cost_usd"] == pytest.approx(cost_usd, rel=1e-12)

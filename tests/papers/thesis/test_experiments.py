@@ -27,7 +27,7 @@ from cgrsp_simpy.studies.subject import Subject, subject_of
 
 
 @pytest.mark.parametrize("id", PRINTED)
-def test_printed_rows_have_a_cell_a_column(id):
+def test_printed_rows_have_one_cell_per_column(id):
     assert all(
         len(cells) == len(PRINTED[id].columns) for cells in PRINTED[id].rows.values()
     )
@@ -78,7 +78,7 @@ def test_234_cells_of_means_are_counted_once_and_40_of_the_month():
     assert counted["5.4"] == 3  # the order-only row; the others are in Table 5.2
 
 
-def test_cells_measure_what_their_place_says():
+def test_cells_measure_the_figure_of_their_row_and_column():
     def source(id, row, column, part=""):
         (cell,) = [
             c
@@ -144,7 +144,7 @@ def test_known_cells_exist():
 # ---- Runs ----
 
 
-def test_reproduced_means_are_those_of_compare(small):
+def test_reproduced_means_equal_those_of_compare(small):
     study = cg.compare(cg.day("hectic"), ["cadr:critical_ratio=5"], range(3))
     (cell,) = [
         each for each in small if (each.row, each.column) == ("CR* = 5.0", "wait, min")
@@ -209,7 +209,7 @@ def test_days_of_a_kind_are_averaged_per_month():
 
 
 @pytest.mark.slow
-def test_the_month_is_that_of_month():
+def test_the_month_by_command_equals_month():
     measure = Measure(average, (Source(MONTH, "fifo", "cost_usd"),))
     found = reproduce([(measure, 2)]).values(measure.sources[0], 2)
     study = cg.compare(cg.month(), ["fifo"], range(2))

@@ -145,7 +145,7 @@ def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
         assert (row["low_pct"] > 0) == (4 <= row["hour"] < 10)
 
 
-def test_the_names_of_the_architecture_are_those_that_a_run_is_made_of():
+def test_the_names_in_the_architecture_figure_exist_in_a_run():
     """Thesis Section 4.1: four components, an event queue and who collects the
     metrics.
     """
@@ -194,7 +194,7 @@ def drawn_rows(tmp_path, id, **changed):
 
 
 @pytest.mark.slow
-def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_path):
+def test_a_figure_of_other_seeds_policies_and_scenarios_uses_their_runs(tmp_path):
     """Policies that are printed keep their published values; others have none."""
     changed = {
         "seeds": 2,
@@ -222,7 +222,7 @@ def test_a_figure_of_other_seeds_policies_and_scenarios_is_of_their_runs(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", ["5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "queue"])
-def test_figures_take_a_policy_of_one_s_own(id):
+def test_figures_accept_a_user_policy(id):
     def mine(view):
         return list(zip(view.queue, view.idle))
 
@@ -290,7 +290,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_told(id, given, words):
+def test_impossible_drawings_are_reported(id, given, words):
     quoted = re.escape(words).replace("'", "'?")  # by Matplotlib from 3.9 on
     check_refused(lambda: cg.thesis.figure(id, **given), quoted)
 
@@ -312,7 +312,7 @@ def test_what_cannot_be_drawn_is_told(id, given, words):
         ),
     ],
 )
-def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
+def test_a_damaged_figure_file_gives_a_one_line_error(text, told, capsys, tmp_path):
     """Nothing is drawn over the picture that is there."""
     (tmp_path / "figure_5_6.csv").write_text(text)
     (tmp_path / "figure_5_6.png").write_text("whole")
@@ -329,12 +329,14 @@ def test_a_damaged_file_of_a_figure_is_one_line(text, told, capsys, tmp_path):
         ("figure_5_6.csv", "No such file"),
     ],
 )
-def test_what_cannot_be_redrawn_is_one_line(file, words, capsys, tmp_path):
+def test_a_file_that_cannot_be_redrawn_gives_a_one_line_error(
+    file, words, capsys, tmp_path
+):
     check_bad_input(outcome(capsys, "redraw", tmp_path / file), [words])
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pgf_without_latex_is_refused_before_the_work(monkeypatch, capsys, tmp_path):
+def test_a_pgf_without_latex_is_rejected_before_the_work(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(Subject, "run", None)
     check_bad_input(
@@ -361,7 +363,7 @@ def command(line, capsys):
 
 
 @pytest.mark.slow
-def test_a_directory_that_lacks_tables_is_refused(capsys, tmp_path):
+def test_a_directory_without_tables_is_rejected(capsys, tmp_path):
     run_tables(("5.9",), 2, None, tmp_path / "one")
     status, _, err = command(f"figures thesis 5.9 --from {tmp_path / 'one'}", capsys)
     assert status == 2

@@ -113,7 +113,7 @@ def test_each_half_chooses_the_reading_of_its_least_misfit(made_readings):
 
 
 @pytest.mark.parametrize("hectic", [0.1, 0.3])
-def test_the_mix_of_days_is_found_again(monkeypatch, made_readings, hectic):
+def test_the_mix_of_days_is_recovered(monkeypatch, made_readings, hectic):
     month, figures = days_of(hectic)
     table = PRINTED["5.13"]
     rows = {

@@ -150,7 +150,7 @@ def test_another_printed_number_would_confirm_the_sentence(
     assert verdict(claim) == REPRODUCED
 
 
-def test_a_printed_number_is_that_of_the_statistic():
+def test_a_printed_number_equals_its_statistic():
     def number(measure, table=""):
         return printed_number(Part("", measure, table=table))
 
@@ -200,5 +200,5 @@ def test_a_sentence_does_not_hold_by_two_seeds_that_are_equal(equal):
     assert judge(claim, runs).verdict == (UNDECIDED if equal else REPRODUCED)
 
 
-def test_the_constant_of_the_rescue_tier_is_that_of_the_text():
+def test_the_constant_of_the_rescue_tier_equals_the_text():
     assert statements.DEADLINE_S - statements.THETA_S - statements.LONGEST_S == 2850

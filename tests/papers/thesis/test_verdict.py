@@ -248,7 +248,7 @@ def test_all_entries_of_table_5_11_follow_from_the_printed_cells_of_5_7():
     assert composite_error() < 0.01
 
 
-def test_every_printed_input_is_the_packages():
+def test_every_printed_input_equals_the_packages():
     assert {cell.verdict for id in INPUTS for cell in verdict.inputs(id)} == {
         REPRODUCED,
         UNTESTABLE,

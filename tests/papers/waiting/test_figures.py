@@ -34,7 +34,7 @@ COMMITTED = Path(__file__).parents[3] / "figures" / "waiting"
 
 
 @pytest.mark.slow
-def test_table_1_is_as_printed_but_for_rounding():
+def test_table_1_is_as_printed_except_for_rounding():
     for row in plotted("table1"):
         for name, rounding in (
             ("effective_cents_per_h", 0.11),
@@ -59,7 +59,7 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
 
 
 @pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # one job; none that runs
-def test_a_log_without_work_is_refused(run_s, tmp_path):
+def test_a_log_without_work_is_rejected(run_s, tmp_path):
     check_refused(
         lambda: draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL), "jobs"
     )
@@ -68,7 +68,7 @@ def test_a_log_without_work_is_refused(run_s, tmp_path):
 @pytest.mark.skipif(
     not COMMITTED.is_dir(), reason="the figures are in the repository alone"
 )
-def test_what_is_said_of_the_workload_holds_in_the_committed_figure_16():
+def test_statements_on_the_workload_hold_in_the_committed_figure_16():
     """By whole intervals of the differences on the same jobs: every other policy that
     waits costs more wait and price together than compound, never waiting costs more
     money; and the least price is where the text has it, 150 machines, with the price

@@ -95,14 +95,14 @@ def plain(monkeypatch):
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("policy", [*POLICIES, *INDICES, *RESERVED])
-def test_what_happens_at_one_instant_happens_in_simpys_order(policy):
+def test_simultaneous_events_occur_in_simpys_order(policy):
     cases = [tied(seed, seed % 3 == 0, seed) for seed in (2, 3)]
     assert differing(cases, [policy], range(1)) == []
 
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_scenarios_are_those_of_simpy(name):
+def test_other_compiled_scenarios_equal_simpy(name):
     scenario = subject_of(OTHERS[name]).varied(jobs=40)
     policies = ["rh", "cadr"] + ["triage"] * (scenario.market.poll_s is None)
     assert differing([scenario], policies, range(1)) == []
@@ -167,7 +167,7 @@ def test_a_wake_up_of_a_state_is_for_its_first_decision_and_an_idle_slot(before_
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("unlike", [{"gpus": 2}, {"weight": 3}])
-def test_a_state_with_jobs_unlike_those_of_the_workload_is_not_compiled(unlike):
+def test_a_state_with_other_jobs_than_the_workload_is_not_compiled(unlike):
     job = {"id": 2, "submit_s": 0, "deadline_s": 9e3}
     assert from_state(cg.day("quiet"), [job], "c-mu")[1] is not None
     assert from_state(cg.day("quiet"), [job | unlike], "c-mu")[1] is None
@@ -188,7 +188,7 @@ TERMS = cg.Terms(billed_from="provisioning", minimum_s=600)
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(("policy", "free_types"), [("fifo", True), ("rh", False)])
-def test_runs_from_states_are_those_of_simpy(policy, free_types):
+def test_compiled_runs_from_states_equal_simpy(policy, free_types):
     """Jobs of up to three GPUs that run, and some that are provisioned."""
     day = replace(tied(7, free_types, 3), terms=TERMS, service=cg.Service())
     whole = subject_of(day).run(policy, 0, engine="simpy")

@@ -141,7 +141,7 @@ def test_a_job_goes_to_the_slot_of_the_policy(cases):
 # ---- FIFO ----
 
 
-def test_fifo_looks_at_nothing_of_a_slot_but_its_place():
+def test_fifo_uses_only_the_index_of_a_slot():
     assert (
         slot_for(
             "fifo", [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)]

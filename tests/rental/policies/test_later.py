@@ -73,7 +73,7 @@ def test_two_policies_of_one_name_have_a_memory_each():
     assert len({LooseLater("fifo"), LooseLater("fifo")}) == 2
 
 
-def test_later_is_tried_where_it_can_differ():
+def test_a_later_start_is_tried_where_it_can_differ():
     assert [each.name for each in later(DAY, "cadr")] == ["cadr-later"]
     constant = replace(DAY, market=cg.Market(cg.Clock(((0, 1.0),))))
     assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []

@@ -88,7 +88,7 @@ def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
 
 
 @given(st.sampled_from(list(Status)), st.floats(0, 20_000), st.floats(60, 20_000))
-def test_the_chances_fade_from_the_status_seen_to_the_law(status, age_s, tau_s):
+def test_the_chances_fade_from_the_status_seen_to_the_model(status, age_s, tau_s):
     """Within a band: q_k = f [k = s] + (1 - f) p_k, f = exp(-age / tau)."""
     market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=tau_s, sight="now")
     chances = seen_chances(market, GPU, age_s, 0.0, status)
@@ -112,7 +112,7 @@ ON_ONE = cg.Market(persistence_s=1500, sight="poll:5000")
         (ON_TWO, 700, 500, 75),
     ],
 )
-def test_over_a_change_of_the_law_the_chances_are_the_frequencies_of_the_market(
+def test_over_a_change_of_the_model_the_chances_match_the_market_frequencies(
     market, after_s, seeds, least
 ):
     """Seen 500 s before hour 4, at which the model changes, met after it; 4 standard
@@ -169,7 +169,7 @@ def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
     assert later[-1].after_s == pytest.approx(look_s + back_s) and later[-1].seen
 
 
-def test_a_status_that_the_law_excludes_is_believed():
+def test_an_observed_status_that_the_model_excludes_is_accepted():
     market = cg.Market(cg.Clock(((0, 1.0),)), persistence_s=900, sight="now")
     assert market.probabilities(GPU, 0.0)[LOW] == 0  # .5, .5, 0
     assert seen_chances(market, GPU, 900.0, 0.0, LOW)[LOW] == pytest.approx(
@@ -226,7 +226,7 @@ def quarters(draw):
 
 @settings(max_examples=30)
 @given(quarters(), st.integers(-100, 300), st.floats(0, 900), st.booleans())
-def test_what_the_fleet_completes_is_the_sum_over_quarters_of_an_hour(
+def test_the_completed_work_is_the_sum_over_15_minute_intervals(
     market, quarter, rest_s, free_types
 ):
     """From a day before the run, over midnight, to three days after its start."""
@@ -283,7 +283,7 @@ def better_hours(made, name, now_s):
     return Outlook(view.known).moment(view, slot)[1]
 
 
-def test_where_low_stock_is_seen_and_waited_out_a_slot_works_the_rest_of_the_time():
+def test_a_slot_works_except_while_low_stock_is_waited_out():
     """Low with chance .375 for 15 minutes in the mean; its delays take 3,900 s."""
     seen = Outlook(known_of(persistence_s=900, sight="now")).band(PEAK_S)
     assert seen.chances[SLOW] == (0.25, 0.375, 0.375)
@@ -309,7 +309,7 @@ def test_stock_that_does_not_persist_or_is_always_low_does_not_recover():
 
 
 @pytest.mark.parametrize("time_s", [0.0, PEAK_S])
-def test_the_variation_is_that_of_drawn_delays_and_times(time_s):
+def test_the_variation_matches_drawn_delays_and_times(time_s):
     known = known_of()
     rng = np.random.default_rng(1)
     held_s = []
@@ -380,7 +380,7 @@ def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **s
     return (*outlook.moment(Seen, view.slots[slot]), outlook.band(now_s))
 
 
-def test_without_persistence_a_moment_has_the_law_of_its_hour_and_the_better_hours():
+def test_without_persistence_a_moment_follows_the_model_of_its_hour():
     delay, later, band = look(PEAK_S)
     assert (
         delay
@@ -396,7 +396,7 @@ def test_without_persistence_a_moment_has_the_law_of_its_hour_and_the_better_hou
     assert (unseen, later_too) == (delay, later)
 
 
-def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
+def test_low_stock_recovers_or_has_a_better_hour():
     delay, later, band = look(
         PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now"
     )
@@ -413,7 +413,7 @@ def test_what_is_seen_low_now_recovers_or_has_a_better_hour():
     assert near[-1].after_s == pytest.approx(far_s)
 
 
-def test_what_was_seen_high_long_ago_may_be_low_until_the_next_poll_and_after():
+def test_stock_seen_high_long_ago_may_be_low_before_and_after_the_next_poll():
     now_s, sight = PEAK_S + 800, {"persistence_s": 900, "sight": "poll:900"}
     delay, later, _ = look(now_s, Status.HIGH, seen_s=PEAK_S, **sight)
     kept = math.exp(-800 / 900)

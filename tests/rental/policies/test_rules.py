@@ -44,9 +44,7 @@ def one_slot():
 
 
 @pytest.mark.parametrize(("order", "gpus"), [(by_deadline, 2), (by_atc, 1)])
-def test_a_slot_that_is_withheld_goes_to_a_tight_job_whoever_waits_before_it(
-    order, gpus
-):
+def test_a_reserved_slot_goes_to_a_tight_job_before_earlier_jobs(order, gpus):
     policy = cg.ListPolicy(order, fastest, "own", one_slot)
     loose = [cg.Job(id, 0.0, 100.0, gpus=gpus) for id in range(4)]
     tight = cg.Job(4, 0.0, 900.0, tight=True)

@@ -381,7 +381,7 @@ def all_rates(monkeypatch):
         pytest.param(range(224), 100, marks=pytest.mark.slow),
     ],
 )
-def test_every_answer_of_a_run_is_that_of_the_equations(seeds, least, all_rates):
+def test_every_result_of_a_run_satisfies_the_equations(seeds, least, all_rates):
     reasons = Counter()
     for seed in seeds:
         reasons += check_definition(any_scenario(seed), any_policy(seed), seed)
@@ -453,7 +453,7 @@ DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
 # ---- preemption ----
 
 
-def test_the_mean_execution_time_has_the_work_that_preemptions_make_a_job_do_again():
+def test_the_mean_execution_time_includes_the_work_repeated_after_preemptions():
     rate_per_s = 30 / 3600
     rng = np.random.default_rng(1)
 
@@ -510,7 +510,7 @@ def test_a_refusal_is_the_time_until_an_attempt_meets_other_stock():
 
 
 @pytest.mark.parametrize("retry_s", [1e-6, 60.0, 1e9])
-def test_an_hour_of_certain_low_stock_is_refused_for_a_day_at_most(retry_s):
+def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s):
     certain = refused((0.0, 0.0, 1.0), retry_s=retry_s)
     assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
 

@@ -39,7 +39,7 @@ def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, 
     assert [type(each) for each in answer] == [cg.Wake if held else tuple]
 
 
-def test_the_delay_expected_fades_from_the_status_seen_to_the_law():
+def test_the_expected_delay_fades_from_the_status_seen_to_the_model():
     day, job = offered(1000.0, 700.0, sight="poll:100000")
     for now_s in (0.0, 350.0, 5000.0):
         view = day.moment([job], now_s=now_s)
@@ -91,7 +91,7 @@ ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
         ((0.0, 0.0, 1.0), {"persistence_s": 1e9, "sight": "now"}),
     ],
 )
-def test_without_a_look_or_persistence_the_law_s_mean_delay_is_expected(chances, seen):
+def test_without_a_look_or_persistence_the_models_mean_delay_is_expected(chances, seen):
     law = cg.HourlyStock(GPU.name, [chances] * 24)
     market = cg.Market(delay_s=BOUNDS_S, stock=(law,), **seen)
     mean_s = sum(chance * s for chance, s in zip(chances, (5, 75, 3900)))

@@ -62,7 +62,7 @@ builtins.sum = sum_of_counts
 
 @pytest.fixture
 def file(tmp_path):
-    """Makes a file of a text, of bytes, or of a JSON value."""
+    """Create a file from a text, from bytes or from a JSON value."""
 
     def make(content, name="log"):
         path = tmp_path / name
@@ -74,7 +74,7 @@ def file(tmp_path):
 
 
 def tier(config):
-    """The tier that is asked for; none where tests are chosen in another way."""
+    """The requested tier, or None if tests are chosen in another way."""
     chosen = config.option.markexpr
     names = {"not slow and not long": "quick", "slow": "slow", "long": "long"}
     return next(
@@ -90,16 +90,12 @@ def pytest_configure(config):
 
 @given(none())
 def no_property(_):
-    """Hypothesis makes its generator, which it then looks for among what is not
-    frozen.
-    """
+    """Hypothesis creates its generator, then looks for it among unfrozen objects."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Nothing of some ten thousand tests is garbage: looking for it took a third of the
-    time.
-    """
+    """Tests leave no garbage to collect; the collector took a third of the time."""
     gc.disable()
     try:
         return (yield)

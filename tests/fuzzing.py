@@ -1,4 +1,4 @@
-"""Commands in processes of their own, each with limits, for tests that try very many of
+"""Commands in separate processes, each with limits, for tests that run very many of
 them.
 """
 
@@ -113,7 +113,7 @@ def shown(content: object) -> str:
 
 
 def faults(words: list[str], ended: Ended) -> list[str]:
-    """What is wrong with the way in which a command ended."""
+    """Return the faults in how a command ended."""
     lines = ended.err.splitlines()
     told = lines[-1:] if ended.status == 2 else []
     notes = lines[: len(lines) - len(told)]

@@ -553,8 +553,8 @@ def copy_of_project(folder: Path) -> Path:
 
 
 def asked(folder: Path, tests: Sequence[str], seconds: int) -> str:
-    """Whether quick tests passed or failed in a copy of the project, or took too long:
-    more than so many seconds of computing time, or ten times as many in all.
+    """Return whether quick tests passed or failed in a copy of the project, or took too
+    long: more than so many seconds of computing time, or ten times as many in all.
     """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     limited = ["sh", "-c", f'ulimit -t {seconds}; exec "$@"', "sh", *command, *tests]
@@ -572,7 +572,7 @@ def asked(folder: Path, tests: Sequence[str], seconds: int) -> str:
 
 
 def answer(change: Change, folders: Queue[Path], lines: Lines, seconds: int) -> str:
-    """Whether the tests of a change passed, failed or took too long."""
+    """Return whether the tests of a change passed, failed or took too long."""
     folder, tests = folders.get(), tests_of(change, lines)
     changed = folder / change.path.relative_to(ROOT)
     changed.write_text(change.made(), encoding="utf-8")

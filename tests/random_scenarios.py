@@ -112,9 +112,7 @@ def hourly(numbers):
 
 @st.composite
 def rates(draw, start_h):
-    """By hour of every day, or of each day of the week; hours without arrivals among
-    them.
-    """
+    """Rates by hour of the day or of the week, including hours without arrivals."""
     day = hourly(st.sampled_from([0.0, 0.5, 3.0, 20.0, 400.0])).filter(any)
     per_h = draw(day | st.lists(day, min_size=7, max_size=7))
     return cg.ArrivalRates(
@@ -124,7 +122,7 @@ def rates(draw, start_h):
 
 @st.composite
 def named(draw):
-    """Jobs that are written down, of classes with names."""
+    """Listed jobs of named classes."""
     listed = []
     for id in range(draw(st.integers(1, 25))):
         kind = draw(st.integers(0, 3))
@@ -137,9 +135,7 @@ def named(draw):
 
 @st.composite
 def opened(draw, start_h):
-    """Jobs of any deadline classes, written down, at a constant rate or at rates by
-    hour.
-    """
+    """Jobs of any deadline classes: listed, at a constant rate or at hourly rates."""
     jobs, classes = draw(st.integers(1, 40)), draw(deadline_classes())
     kind = draw(st.sampled_from(["written down", "constant", "hourly"]))
     if kind == "written down":
@@ -164,7 +160,7 @@ def stocks(gpus):
     return names.flatmap(lambda own: st.tuples(*map(stock_of, own)))
 
 
-# how long stock persists, and what is seen of it: the thesis's in half of the cases
+# persistence and visibility of stock: the thesis's in half of the cases
 lasting = st.just({}) | st.builds(
     lambda tau_s, sight: {"persistence_s": tau_s, "sight": sight},
     st.sampled_from([10.0, 900.0, 1e5]),

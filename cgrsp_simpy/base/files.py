@@ -164,7 +164,9 @@ def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file or folder exists; OSError for a name that no system accepts."""
+    """Return whether a file or folder exists; OSError for a name that no system
+    accepts.
+    """
     with suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
         return True

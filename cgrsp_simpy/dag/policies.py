@@ -353,7 +353,9 @@ COMPARED = (
 
 
 def is_search(policy: Any) -> bool:
-    """Whether a policy is a string that names a search, which evaluates many plans."""
+    """Return whether a policy is a string that names a search, which evaluates many
+    plans.
+    """
     return isinstance(policy, str) and policy.partition(":")[0] in SEARCHES
 
 

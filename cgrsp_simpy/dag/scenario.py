@@ -88,7 +88,7 @@ class DagSubject(Subject):
         return self.work * searches + int(self.model.jobs) * (len(policies) - searches)
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        """Whether the seed affects the graph, the use by others or a scheduler."""
+        """Return whether the seed affects the graph, other usage or a scheduler."""
         graph = self.model.graph
         drawn = isinstance(graph, str) and graph.partition(":")[0] == "er"
         is_random = any(is_search(policy) or policy == "random" for policy in policies)

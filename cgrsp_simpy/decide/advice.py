@@ -245,8 +245,8 @@ class Advice(Results):
         return self.best if self.search.limits or self.pays(self.best) else self.now
 
     def pays(self, option: Option) -> bool:
-        """Whether an option's saving is at least WORTH of today's cost and significant,
-        for a log also when its days are resampled.
+        """Return whether an option's saving is significant and at least WORTH of
+        today's cost; of a log also when its days are resampled.
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean

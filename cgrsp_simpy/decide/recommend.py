@@ -429,7 +429,7 @@ class Trials:
         return fleet.opening.mean_slots(len(fleet.slots)) + more
 
     def able(self, option: Option) -> bool:
-        """Whether the option's fleet is possible."""
+        """Return whether the option's fleet is possible."""
         with suppress(InputError):
             return bool(self.fleet(option))
         return False
@@ -509,7 +509,7 @@ STEP_S = 300.0  # between counts of the slots in use
 
 
 def varies_by_hour(scenario: Scenario) -> bool:
-    """Whether the arrivals of a scenario depend on the hour of the day."""
+    """Return whether the arrivals of a scenario depend on the hour of the day."""
     load = scenario.workload
     if isinstance(load, HourlyWorkload):
         return len({rate for day in load.rates.per_h for rate in day}) > 1

@@ -373,7 +373,7 @@ def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
 
 
 def _needs_both(canvas: Canvas) -> bool:
-    """Whether a figure is too wide for one column of a journal.
+    """Return whether a figure is too wide for one column of a journal.
 
     True for a diagram, over two panels in a row, or texts that are cut or overlap.
     """

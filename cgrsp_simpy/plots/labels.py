@@ -300,7 +300,7 @@ class _Places:
         return np.asarray(np.any(within, axis=1).sum(axis=1))
 
     def sticking_out(self, frame: Bbox) -> np.ndarray:
-        """Whether each box extends beyond the frame, less a margin."""
+        """Return whether each box extends beyond the frame, less a margin."""
         rim = 0.2 * self.height
         low, high = (frame.x0 + rim, frame.y0 + rim), (frame.x1 - rim, frame.y1 - rim)
         return np.asarray(

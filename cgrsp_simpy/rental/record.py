@@ -67,7 +67,7 @@ RECORD = {name: WHOLE.get(name, "f8") for name in JobRecord._fields}
 
 
 def is_count(name: str) -> bool:
-    """Whether a column of the terms of renting is a count, without a unit."""
+    """Return whether a column of the terms of renting is a count, without a unit."""
     return not name.endswith(("_s", "_h", "_usd"))
 
 
@@ -271,7 +271,7 @@ def _is_thesis(classes: Iterable[DeadlineClass | ClassTotals]) -> bool:
 
 
 def _is_weighted(classes: Iterable[DeadlineClass]) -> bool:
-    """Whether jobs can have weights other than 1."""
+    """Return whether jobs can have weights other than 1."""
     return any(item.weight != 1 for item in classes)
 
 

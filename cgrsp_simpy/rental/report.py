@@ -231,7 +231,7 @@ ROUNDING = 1e-9  # of chances
 
 
 def is_traceable(rule: Any) -> bool:
-    """Whether the reasons of a policy can be described."""
+    """Return whether the reasons of a policy can be described."""
     plain = type(rule) is ListPolicy and isinstance(rule.reserve, Rule | None)
     return plain and (
         isinstance(rule.order, Tiers | Index) or rule.order is by_submission

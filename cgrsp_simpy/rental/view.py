@@ -376,7 +376,7 @@ class View:
         return self._stock.seen_s(slot.gpu, self._now_s)
 
     def warm(self, slot: SlotView) -> bool:
-        """Whether an idle slot has a warm instance of its type."""
+        """Return whether an idle slot has a warm instance of its type."""
         kept = self._warm.get(slot.index)
         return kept is not None and kept.gpu == slot.gpu
 

@@ -158,7 +158,7 @@ class Plan:
         )
 
     def stale(self, view: View) -> bool:
-        """Whether a price, or the region of the checkpoint, has changed."""
+        """Return whether a price, or the region of the checkpoint, has changed."""
         now = [
             view.dear.usd_per_h,
             *(view.zones[number].usd_per_h for number in self.numbers),

@@ -244,7 +244,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _is_constant(value: Any) -> bool:
-    """Whether a value is a frozen dataclass of this package without user code."""
+    """Return whether a value is a frozen package dataclass without user code."""
     kind: Any = type(value)
     if (
         not hasattr(kind, "__dataclass_fields__")

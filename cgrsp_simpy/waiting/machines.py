@@ -236,7 +236,7 @@ def rented(
 
 
 def fits(cores: Ints, memory_gb: Floats, sizes: Iterable[Size]) -> Bools:
-    """Whether each job fits on a single machine of some size; shape (jobs,)."""
+    """Return whether each job fits on a single machine of some size; shape (jobs,)."""
     answer = np.zeros(len(cores), bool)
     for size in set(sizes):
         answer |= (cores <= size.cores) & (memory_gb <= size.memory_gb)

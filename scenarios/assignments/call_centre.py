@@ -373,7 +373,9 @@ def erlang_a(gap_min, talk_min, patience_min, agents):
 
 # %%
 def agrees(values, exact):
-    """Whether the 99.99 % confidence interval of the runs contains the exact value."""
+    """Return whether the 99.99 % confidence interval of the runs contains the exact
+    value.
+    """
     interval = cg.statistics.mean(values, confidence=0.9999)
     return interval.low <= exact <= interval.high
 

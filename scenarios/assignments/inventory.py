@@ -418,7 +418,9 @@ def exact(low, high, gap_days, sizes, lead_days):
 
 # %%
 def agrees(values, exact):
-    """Whether the 99.99 % confidence interval of the runs contains the exact value."""
+    """Return whether the 99.99 % confidence interval of the runs contains the exact
+    value.
+    """
     interval = cg.statistics.mean(values, confidence=0.9999)
     return interval.low <= exact <= interval.high
 

@@ -33,7 +33,7 @@ def slippage(best, better="less", systems=5, by=0.5):
 
 
 def selections(repetitions, correlation=0.0, better="less", **how):
-    """Whether the best was selected, and the observations taken, by repetition."""
+    """Return by repetition whether the best was selected, and the observations."""
     right, taken = [], []
     for seed in range(repetitions):
         best = seed % 5

@@ -1,4 +1,4 @@
-"""Declared parameters: what they take, what they refuse, and what classes stay."""
+"""Declared parameters: accepted and rejected values, and unchanged class behaviour."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from support import check_bad_input, outcome, output
 from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.catalogue import PAPERS
 
-REFUSED = {  # a command -> what its one line says
+REFUSED = {  # a command -> the content of its error line
     "papers": ["arguments are required"],
     "papers tables": ["tables requires a paper: thesis, waiting"],
     "papers tables nope": ["unknown paper 'nope'"],

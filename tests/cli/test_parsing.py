@@ -1,4 +1,4 @@
-"""Help, and what is refused: one line, in the present words."""
+"""Help, and errors in one line that use the current words."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from cgrsp_simpy.cli.parameters import SOURCE_WORDS
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, Worded
 from cgrsp_simpy.studies.subject import subject_of
 
-REFUSED = {  # a command -> what its one line says
+REFUSED = {  # a command -> the content of its error line
     # names
     "compar hectic": ["unknown verb 'compar'", "mean 'compare'"],
     "compare hectik": ["unknown scenario 'hectik'", "mean 'hectic'"],
@@ -32,7 +32,7 @@ REFUSED = {  # a command -> what its one line says
     "compare rental": ["given together with trace=LOG"],
     "compare hgsp:tasks9": ["tasks9"],
     "compare dag:tree": ["tree"],
-    # words and options taken for each other
+    # words and options confused with each other
     "compare hectic seeds=3": ["seeds is an option: --seeds 3"],
     "run hectic --policies fifo": ["did you mean '--policy'?"],
     "compare": ["required: SCENARIO (see"],

@@ -48,7 +48,7 @@ number = 3
         ("0:2+9:4", tuple, [(0, 2), (9, 4)]),
         ("0:2", list, [(0, 2)]),
         ("a:2+9:b", list, ["a:2", "9:b"]),
-        ("x", int, "x"),  # which is then refused
+        ("x", int, "x"),  # which is then rejected
         ("a+b", str, "a+b"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_script_gives_a_class_and_no_object(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     assert type(Worded("own.py:Shop", []).scenario).__name__ == "Shop"
-    # an object is no function of the file: it is refused with what there is
+    # an object is not a function of the file: the error lists the functions
     check_refused(lambda: Worded("own.py:made", []), ["Shop"])
 
 

@@ -147,8 +147,8 @@ def test_every_scheduler_is_listed_here():
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_needs_are_met_as_by_counting_node_by_node(placement):
-    """Jobs come and go on nodes with GPUs, cores and memory; brute force says where
-    they fit.
+    """Jobs arrive and leave on nodes with GPUs, cores and memory; checked by brute
+    force.
     """
     random = np.random.default_rng(7)
     sizes = np.array([[4, 4, 8, 0, 2], [16, 8, 32, 64, 4], [5, 9, 0, 7, 3]])

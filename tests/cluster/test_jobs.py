@@ -50,8 +50,8 @@ def agrees(found, share, n=MANY):
     st.lists(st.integers(0, 9), min_size=5, max_size=5),
 )
 def test_no_distribution_with_these_shares_has_fewer_gpu_hours(durations, gpus):
-    """The least over all joint laws is a transport problem, solved here as a linear
-    program.
+    """The minimum over all joint distributions is a transport problem, solved here as a
+    linear program.
     """
     assume(sum(durations) and sum(gpus))
     shares = np.array(durations) / sum(durations), np.array(gpus) / sum(gpus)
@@ -69,7 +69,7 @@ def test_no_distribution_with_these_shares_has_fewer_gpu_hours(durations, gpus):
 
 
 def test_the_printed_pairs_lie_between_independence_and_the_least_possible():
-    """Utilisation x 64 GPUs over jobs per hour: 1.94 (hps) to 2.31 (fifo) GPU-hours a
+    """Utilisation x 64 GPUs over jobs per hour: 1.94 (hps) to 2.31 (fifo) GPU-hours per
     job.
     """
     implied = {

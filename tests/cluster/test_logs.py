@@ -1,6 +1,4 @@
-"""Logs of clusters: which lines become which jobs, what is left out and counted,
-what is refused.
-"""
+"""Logs of clusters: which lines become which jobs, counted omissions and errors."""
 
 import gzip
 import logging

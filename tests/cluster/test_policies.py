@@ -253,7 +253,7 @@ def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, ex
 
 
 def test_pbs_prefers_the_pair_with_most_work_per_gpu_second():
-    """Iterations a GPU second: 700/800, 600/500, 500/500."""
+    """Iterations per GPU second: 700/800, 600/500, 500/500."""
     three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
     assert started("pbs:pairs=true", waiting_run(three, TWO_NODES, free=[8, 0])) == [
         0,

@@ -487,7 +487,7 @@ def test_a_simulator_without_code_of_the_package_gives_equal_waits(
 
 @pytest.mark.slow
 def test_of_20_plain_logs_18_are_explained_rightly_or_not_at_all(file):
-    """Seeds and laws were fixed before any of these logs was replayed."""
+    """Seeds and distributions were fixed before any of these logs was replayed."""
     right, named = 0, 0
     for seed in range(3000, 3020):
         run = plain_run(seed)

@@ -59,7 +59,7 @@ def test_all_metrics_of_three_jobs_by_hand(three):
             "jain": 4.5**2 / (3 * (1 + 1 + 2.5**2)),
             "success_pct": 0.0,
             "censored": 1.0,
-            "fragmentation_pct": 0.0,  # none waits before the last has come
+            "fragmentation_pct": 0.0,  # none waits before the last has arrived
             "node_fragmentation_pct": 0.0,
             "consolidation_pct": 0.0,
             "moves": 0.0,
@@ -190,7 +190,7 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
 def test_the_course_holds_between_its_times(rows, cluster, placement):
-    """The other route: count who waits and who runs in the middle of each interval."""
+    """Count the waiting and the running jobs in the middle of each interval instead."""
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
     nodes = Nodes(cluster.sizes)
     columns = course(run)
@@ -232,8 +232,8 @@ def test_the_course_counts_gpus_and_no_cores():
 def test_of_an_unsettled_run_jobs_that_start_after_the_last_arrival_have_no_times(
     three,
 ):
-    """The last job arrives at 10 and starts at 100; had it come at 100, it would have
-    started.
+    """The last job arrives at 10 and starts at 100; had it arrived at 100, it would
+    have started.
     """
     plan = SimpleNamespace(jobs=range(3), settled=False)
     at_once = three.jobs.copy()

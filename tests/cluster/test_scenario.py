@@ -37,7 +37,7 @@ def test_at_a_moment_all_jobs_of_a_seed_wait():
 
 
 def last_fit(size, free):
-    """As much room as there is."""
+    """The most room that exists."""
     return -free
 
 
@@ -156,7 +156,7 @@ def test_warm_up_and_what_comes_later_are_not_measured():
 
 
 def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(capsys):
-    """No 32 GPUs are ever free at once for who takes the narrow first; FIFO serves too
+    """A policy that serves narrow jobs first never has 32 free GPUs; FIFO serves too
     few.
     """
     offered = Offered(jobs=120, load=1.4, warm_up=0, after=180)
@@ -252,9 +252,7 @@ def test_a_listing_describes_gpus_limits_and_nodes():
 
 
 class Frail(Scenario):
-    """A cluster whose first node is down from 5 s to 20 s; who ran there goes on
-    later.
-    """
+    """A cluster whose first node is down from 5 s to 20 s; its jobs continue later."""
 
     def job_process(self, run, job):
         yield from run.resumed(job, self.time_s(run.hidden[job]))

@@ -1,4 +1,4 @@
-"""States of clusters: taken from runs, read, refused; and runs that start from them."""
+"""States of clusters: from runs and files, errors, and runs that start from them."""
 
 import json
 from dataclasses import fields, replace

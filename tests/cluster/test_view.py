@@ -13,7 +13,7 @@ from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Jobs
 from cgrsp_simpy.engine.simulation import Simulation
 
-# ---- what is seen ----
+# ---- visible state ----
 
 
 def reached(start):
@@ -86,7 +86,7 @@ def test_columns_that_jobs_lack_are_none():
     simulate(Jobs([0], [1], [5], [5], None, [0], [3], None), Cluster((1,)), look)
 
 
-# ---- what may be answered ----
+# ---- valid assignments ----
 
 ANSWERS = {
     "a job that runs": (

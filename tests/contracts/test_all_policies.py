@@ -24,7 +24,7 @@ HOLD = ("rh", "triage", "watch")
 every_policy = pytest.mark.parametrize("policy", cg.POLICIES)
 
 
-# ---- looking on ----
+# ---- observers ----
 
 
 @dataclass

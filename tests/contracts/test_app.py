@@ -1,4 +1,4 @@
-"""The live page: every page shows what the package computes, refuses in one line, and
+"""The live page: every page shows what the package computes, rejects in one line, and
 starts in one command.
 """
 
@@ -35,7 +35,7 @@ LOG = "submit_s,service_s\n" + "".join(
 
 @pytest.fixture
 def page(monkeypatch):
-    """Shows a page of the app, and fails at anything that it raises."""
+    """Show a page of the app; fail if it raises an error."""
     # as Streamlit would at its import, and for good
     monkeypatch.setenv("MPLBACKEND", "Agg")
     from streamlit.testing.v1 import AppTest
@@ -49,7 +49,7 @@ def page(monkeypatch):
 
 
 def then(at, press=None, **values):
-    """The page with other values of its widgets, and perhaps a button pressed."""
+    """Return the page after widgets were set and, optionally, a button was pressed."""
     for kind, chosen in values.items():
         for key, value in chosen.items():
             getattr(at, kind)(key=key).set_value(value)
@@ -268,7 +268,7 @@ def test_the_page_gives_the_packages_advice_on_a_log(page, tmp_path):
         # names that no file can have
         ("..", b"", "log: "),
         ("x" * 300, b"", f"{'x' * 300}: File name too long"),
-        # a name is no Markdown
+        # a name is not read as Markdown
         ("$x$ *b* [c](d) \u202e.csv", b"", r"\$x\$ \*b\* \[c\](d) \\u202e.csv: "),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which room of the package may import which, what only some may import, and what none
+"""Which subpackages may import which, what only some may import, and what none
 may do.
 """
 
@@ -42,14 +42,14 @@ ARROWS = {
 
 
 def room_of(module):
-    """The room of a module, or its own name if it lies in none."""
+    """Return the subpackage of a module, or its own name if it is in none."""
     first, _, rest = module.partition("/")
     return first if rest else first.removesuffix(".py")
 
 
 @cache
 def nodes(tree):
-    """The nodes of a tree, which is walked through once."""
+    """Return the nodes of a tree, which is walked only once."""
     return [*ast.walk(tree)]
 
 
@@ -77,7 +77,7 @@ def imported(module, tree):
 
 
 def rooms_imported(module, tree):
-    """The rooms that a module imports from; __init__ for what it takes from the package
+    """The subpackages that a module imports from; __init__ for names from the package
     itself.
     """
     for name in imported(module, tree):

@@ -1,5 +1,5 @@
-"""Bad input: every way in ends with one line that names the thing, the value and what
-is allowed, and leaves nothing behind.
+"""Bad input: every entry point ends with one line that names the thing, the value and
+what is allowed, and leaves nothing behind.
 """
 
 import errno
@@ -39,9 +39,7 @@ def in_time():
 
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty directory that must be refused; the line that it
-    prints.
-    """
+    """Run an invalid command in an empty directory; return the error line."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
@@ -65,7 +63,7 @@ def refused(tmp_path, monkeypatch, capsys):
 
 
 def holds(text, words):
-    """Whether each of the words is in the text, as a word of its own where it is
+    """Return whether each of the words is in the text, as a word of its own where it is
     one.
     """
     missing = [

@@ -75,7 +75,7 @@ def test_a_number_is_the_same_as_lists_of_nodes(case, data):
                 idle - taken.get(node, 0) for node, idle in enumerate(free)
             ]
             assert nodes.give(left, place) == packed
-    # what is free in both is the lesser on every node
+    # the GPUs free in both are the minimum on every node
     other = [data.draw(st.integers(0, size)) for size in sizes]
     both = packed & nodes.packed(other)
     assert nodes.counts(both) == list(map(min, free, other))

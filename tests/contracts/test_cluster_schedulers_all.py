@@ -201,7 +201,7 @@ def without_backfill(view, started):
 @MANY
 @given(case=settings_of(), placement=placements)
 def test_easy_keeps_its_promises_to_the_head(case, placement):
-    """What is backfilled leaves the head its shadow time whatever the estimates; if
+    """Backfilled jobs leave the head its shadow time whatever the estimates; if
     none is too short, the head starts by its first shadow time.
     """
     promised = {}

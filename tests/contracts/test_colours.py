@@ -69,7 +69,7 @@ def lab(colour, seen):
     """CIE L*a*b* of an sRGB colour (D65), as it is seen."""
     rgb = np.array(to_rgb(colour))
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    # the linear part near black is of no matter
+    # the linear part near black does not matter
     x, y, z = np.cbrt(XYZ @ np.clip(SEEN[seen] @ linear, 0, 1) / XYZ.sum(axis=1))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
@@ -120,7 +120,7 @@ def test_user_policies_are_distinguished_from_each_other_and_from_ours(seen):
     assert not {*users} & {look.colour for look in LOOKS.values()}
 
 
-# ---- what is drawn ----
+# ---- drawn colours ----
 
 
 def check(axes, names):

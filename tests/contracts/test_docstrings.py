@@ -48,7 +48,7 @@ HEADING = re.compile(r"^(\w[\w ]*)\n(-{3,})$", re.MULTILINE)
 
 
 def own(thing):
-    """Whether the package defines a thing."""
+    """Return whether the package defines a thing."""
     return (getattr(thing, "__module__", None) or "").partition(".")[0] == "cgrsp_simpy"
 
 
@@ -56,16 +56,16 @@ def is_public(name):
     return name.isidentifier() and not name.startswith("_")
 
 
-# ---- what is public ----
+# ---- public objects ----
 
 
 def uncached(thing):
-    """The function behind one that remembers its answers."""
+    """Return the function behind a cached one."""
     return thing.__wrapped__ if hasattr(thing, "cache_info") else thing
 
 
 def names_of(module):
-    """Those that it lists, or that it defines."""
+    """Return the names that it lists or, without a list, defines."""
     made = [
         name
         for name, thing in vars(module).items()
@@ -75,7 +75,7 @@ def names_of(module):
 
 
 def shown(module):
-    """The things that a module shows, those in its registries too."""
+    """Return the public objects of a module, including those in its registries."""
     for name in names_of(module):
         thing = getattr(module, name)
         yield uncached(thing)
@@ -84,7 +84,7 @@ def shown(module):
 
 
 def answered(function):
-    """The package's classes in what a function answers with."""
+    """Return the package's classes in the return type of a function."""
     hint = function.__annotations__.get("return")
     try:
         pending = [eval(hint, inspect.unwrap(function).__globals__)]
@@ -113,7 +113,7 @@ def members(cls):
 
 
 def key(thing):
-    """Where a thing is defined."""
+    """Return where an object is defined."""
     return f"{thing.__module__.removeprefix('cgrsp_simpy.')}.{thing.__qualname__}"
 
 
@@ -145,7 +145,7 @@ def public():
     return dict(sorted(found.items()))
 
 
-# ---- what a docstring says ----
+# ---- content of docstrings ----
 
 
 def sections(text):
@@ -166,7 +166,7 @@ def named(body):
 
 
 def takes_named_arguments(thing):
-    """Whether a thing is called with arguments that the package names."""
+    """Return whether a thing is called with arguments that the package names."""
     if not inspect.isclass(thing):
         return inspect.isfunction(thing)
     if issubclass(thing, Enum) or getattr(thing, "_is_protocol", False):
@@ -188,7 +188,7 @@ def parameters(thing):
 
 
 def overrides(thing):
-    """Whether a method or property overrides one of a base class."""
+    """Return whether a method or property overrides one of a base class."""
     function = getattr(thing, "fget", None) or getattr(thing, "func", thing)
     owner, _, name = function.__qualname__.rpartition(".")
     cls = getattr(sys.modules[function.__module__], owner, None)
@@ -196,7 +196,7 @@ def overrides(thing):
 
 
 def is_exception(name, thing):
-    """Whether a module, or Python, knows an exception of this name."""
+    """Return whether a module, or Python, knows an exception of this name."""
     module = sys.modules[thing.__module__]
     places = (module, builtins, checks, policy, executors)
     found = next(
@@ -337,7 +337,7 @@ def test_public_things_are_found_where_they_are_shown():
         "studies.compare.compare",
         "analysis.queueing.mmc",  # of a module that is shown
         "rental.policies.classic.edf",  # by its name in POLICIES
-        "engine.run.Run.summary",  # a method of what a function answers with
+        "engine.run.Run.summary",  # a method of a returned class
         "studies.study.Study.values",  # inherited
     } <= set(public())
 

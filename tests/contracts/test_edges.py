@@ -1,5 +1,5 @@
-"""Edges: numbers without end, work without end, files that are no files, policies that
-leave; each ends soon, with one line.
+"""Edges: infinite numbers, endless work, special files, policies that
+exit; each ends soon, with one line.
 """
 
 import gzip
@@ -271,7 +271,7 @@ def test_two_processes_in_one_results_directory_give_the_files_of_one(tmp_path):
         ).read_bytes()
 
 
-# ---- files without end ----
+# ---- endless files ----
 
 LONG_FILES = {  # a file of ten lines or more, and the command that reads it
     "log.csv": (
@@ -368,7 +368,7 @@ def test_a_file_over_the_limit_is_rejected_unless_allowed(
     assert ended(f"{line} --large-files")[0] == 0
 
 
-# ---- names that are no names ----
+# ---- invalid names ----
 
 ESCAPES = "\x1b]0;own\x07\x1b[31mred\x9b2J\u202e"
 

@@ -121,7 +121,7 @@ slow_but_rental = pytest.mark.parametrize(
 
 @pytest.fixture
 def own_file(tmp_path):
-    """A file with the case's own policy, and the function in it."""
+    """Write a file with the policy of the case; return path and function."""
 
     def made(case):
         path = tmp_path / "own.py"

@@ -261,7 +261,9 @@ def test_nothing_hides_an_interval(module, id):
 
 
 def on_a_bar(line):
-    """Whether a white line lies on a bar that is dark, as a part of its interval."""
+    """Return whether a white line lies on a bar that is dark, as a part of its
+    interval.
+    """
     x, y = line.get_xydata().mean(axis=0)
     dark = [
         patch

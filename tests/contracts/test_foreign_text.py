@@ -65,7 +65,7 @@ WHOLE = [name for name in NAMES if name != "\ud800"]
 
 
 def policy(name):
-    """A policy of this name, which serves jobs as they come."""
+    """Return a policy of this name, which serves jobs in order of arrival."""
 
     def first(view):
         return zip(view.queue, view.idle)
@@ -129,7 +129,7 @@ def month():
 
 @pytest.fixture(scope="module")
 def timeline(runs):
-    """A run whose jobs, kinds and places have such names."""
+    """A run whose jobs, kinds and resources have such names."""
     names, usual = cycle(NAMES), runs[0].timeline
     jobs = usual.visits["job"].tolist()
     return replace(

@@ -39,7 +39,7 @@ def log():
 
 
 class OneRuns:
-    """A view in which four jobs have arrived, and the first runs."""
+    """A view in which four jobs have arrived and the first one runs."""
 
     jobs = SimpleNamespace(gpus=np.ones(4), run_s=np.zeros(4), end_s=np.zeros(4))
     running, now_s = {0: SimpleNamespace(job=0, start_s=0.0)}, 1.0

@@ -52,7 +52,7 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
 
 
 def statements(path):
-    """How many a file has, docstrings apart."""
+    """Return the number of statements of a file, without docstrings."""
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     told = [
         each
@@ -71,7 +71,7 @@ def named(path):
 
 
 def own(file):
-    """The place of the tests of a file of the package."""
+    """Return the test file of a file of the package."""
     name = file.parent.name if file.stem == "__init__" else file.stem
     return TESTS / file.parent / f"test_{name}.py"
 

@@ -62,7 +62,7 @@ def drawn_program(seed):
 
 
 def answers(program, now_s, queue, free, since_s):
-    """The policy: pairs of a key and parts, or a key to suspend.
+    """Return the assignments: pairs of a key and parts, or a key to suspend.
 
     since_s: key -> time of the grant of running jobs.
     """

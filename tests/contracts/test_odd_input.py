@@ -1,4 +1,4 @@
-"""Unusual inputs: those that are right are accepted, the others refused in one line."""
+"""Unusual inputs: valid ones are accepted, the others rejected in one line."""
 
 import dataclasses
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
     assert "over 49.8 h, 4.0 per hour, the first 2,777.8 h after time 0;" in caplog.text
 
 
-# ---- parts of a scenario that are none ----
+# ---- invalid parts of a scenario ----
 
 CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
 

@@ -1,5 +1,5 @@
-"""A decision looks at one offer a type: it decides as if it looked at all idle slots,
-and costs no more as the fleet grows.
+"""A decision considers one offer per type: it decides as if it saw all idle slots, and
+costs no more as the fleet grows.
 """
 
 import random as python_random
@@ -26,7 +26,7 @@ TYPES = (
 
 
 def crowds(seed, free_types=False, gangs=False):
-    """A fleet drawn at random, and jobs of which many come at the same instant."""
+    """A random fleet, and jobs of which many arrive at the same instant."""
     rng = python_random.Random(seed)
     slots = [rng.choice(TYPES) for _ in range(rng.randint(1, 9))]
     jobs, now_s = [], 0.0
@@ -153,7 +153,7 @@ def test_with_free_types_the_first_idle_slot_is_offered_as_each_type():
     assert view.offers_after(after, after[0]) == []
 
 
-# ---- what a job costs ----
+# ---- cost per job ----
 
 
 def instructions(scenario, policy):

@@ -1,5 +1,5 @@
-"""Random classes, rates and stock laws: every policy completes them, figures and files
-agree.
+"""Random classes, rates and stock models: every policy completes them, figures and
+files agree.
 """
 
 import math

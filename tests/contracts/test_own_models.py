@@ -294,7 +294,7 @@ def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
     check_refused(lambda: cg.simulate(model, policy), told, cg.PolicyError)
 
 
-# ---- what is wrong is one line ----
+# ---- errors in one line ----
 
 
 def unreleased(run, job):

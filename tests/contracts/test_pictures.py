@@ -289,7 +289,7 @@ def test_a_legend_names_only_the_complexities_in_the_data():
     ]
 
 
-# ---- What figures say ----
+# ---- Content of figures ----
 
 
 @pytest.fixture(scope="module")

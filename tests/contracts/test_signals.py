@@ -59,7 +59,7 @@ def command(tmp_path):
 
 
 def gone(number, within_s=15.0):
-    """Whether a group of processes has ended within some seconds."""
+    """Return whether a group of processes has ended within some seconds."""
     begun = time.monotonic()
     while group(number) and time.monotonic() - begun < within_s:
         time.sleep(0.1)

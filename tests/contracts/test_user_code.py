@@ -1,4 +1,4 @@
-"""Users' code: refused in one line if it cannot be right, otherwise accepted."""
+"""Users' code: rejected in one line if it cannot be right, otherwise accepted."""
 
 import math
 from collections import namedtuple
@@ -86,7 +86,7 @@ def bank(env):
 
 
 def test_a_yield_of_no_event_is_explained_in_a_notebook_too():
-    """Whose cells are in no file that SimPy could quote."""
+    """Functions of notebook cells, which are in no file that SimPy could quote."""
     cell = {}
     exec(compile(CELL, "cell 1", "exec"), cell)
     check_refused(lambda: cg.simulate(cell["bank"]), "yielded a value that is no event")
@@ -107,7 +107,7 @@ def test_a_timeout_that_is_not_finite_is_rejected(delay, where):
     )
 
 
-# ---- ways to wait that are right ----
+# ---- valid ways to wait ----
 
 
 def prepares_first(run, job):

@@ -149,7 +149,7 @@ def test_the_jobs_that_balk_are_those_that_would_give_up(jobs, servers, order):
     )
 
 
-# ---- what a log costs, by another program ----
+# ---- costs of a log, by an independent program ----
 
 FIXED, ON_DEMAND = 3.84, 9.6
 
@@ -223,8 +223,8 @@ def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
 def test_a_log_on_shared_machines_costs_the_sum_of_its_jobs(
     name, jobs, machines, order
 ):
-    """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB a
-    core, at 0.048 a core and hour.
+    """From where each job ran; a job rents the smallest of m5 with its cores and 4 GB
+    per core, at 0.048 per core and hour.
     """
     assume(jobs.run_s.any())
     case = cg.waiting.Scenario(

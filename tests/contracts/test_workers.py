@@ -1,6 +1,4 @@
-"""Where the runs are carried out, in which tasks, and what fails on the way does not
-show in the rows.
-"""
+"""The rows do not depend on processes, tasks or failures on the way."""
 
 import json
 import multiprocessing
@@ -27,7 +25,7 @@ from cgrsp_simpy.studies.subject import subject_of
 SMALL_S = 0.0119  # of a task, at least: ten quiet runs
 quiet, normal = cg.day("quiet"), cg.day("normal", jobs=40)
 spawn = multiprocessing.get_context("spawn")
-# Ends its process at the first decision of some seeds, without a word.
+# Ends its process silently at the first decision of some seeds.
 DEADLY = """
 import os
 import cgrsp_simpy as cg

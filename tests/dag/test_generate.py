@@ -1,6 +1,4 @@
-"""Random graphs, stars and graphs of training: what they are made of, and what is
-refused.
-"""
+"""Random graphs, stars and training graphs: their structure, and invalid parameters."""
 
 import re
 from collections import Counter
@@ -66,7 +64,7 @@ def test_every_pair_is_an_edge_equally_often_in_either_direction():
         start, end = erdos_renyi(6, 1.0, seed=seed).edges.T
         found[start, end] += 1
     off = found[~np.eye(6, dtype=bool)]
-    # 6 edges among 15 pairs, 2 ways
+    # 6 edges among 15 pairs, in 2 directions
     assert chisquare(off).pvalue > 1e-4 and off.mean() == pytest.approx(
         500 * 0.2, rel=0.05
     )
@@ -268,7 +266,7 @@ def test_numbers_of_nodes_and_units(cut, schedule):
 def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
     schedule, stage, turns
 ):
-    """Two layers a stage; every order of the graph has the same turns in it."""
+    """Two layers per stage; every order of the graph has the same turns in it."""
     one = training_graph(4, 2, 4, schedule=schedule)
     for priority in (np.zeros(one.nodes), np.random.default_rng(0).random(one.nodes)):
         order = by_priority(one, priority)

@@ -1,4 +1,4 @@
-"""Graphs: what is refused, and what is made of what is given."""
+"""Graphs: invalid input, and derived attributes."""
 
 import numpy as np
 from support import refusals

@@ -1,6 +1,4 @@
-"""Logs of workflows: which files become which graphs, what is left out, what is
-refused.
-"""
+"""Logs of workflows: which files become which graphs, omissions and errors."""
 
 import logging
 import re
@@ -403,7 +401,7 @@ def test_an_invalid_job_is_left_out_entirely_or_rejected(fault, file, caplog):
             str(refused.value),
         )
         assert "\n" not in str(refused.value)
-    # what is wrong with others does not matter
+    # errors of other tasks do not matter
     assert read_alibaba(path, "j_1").nodes == 1
 
 

@@ -1,5 +1,5 @@
 """Platforms from files: speeds, memory, links with bandwidth and latency; a worked
-example; what is wrong with a file.
+example; errors in files.
 """
 
 import json
@@ -111,7 +111,7 @@ def test_latency_by_hand(lab):
     assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 2, 10.5]
     assert run.jobs["finish_s"].tolist() == [2, 9.25, 5.5, 2.25, 11.5]
     assert carried_out(problem, plan).finish_s.tolist() == run.jobs["finish_s"].tolist()
-    every = np.tile(plan.gpu, (40, 1))  # so many are computed at once
+    every = np.tile(plan.gpu, (40, 1))  # number of plans computed at once
     assert makespans(problem, every, plan.order).tolist() == [11.5] * 40
     assert run.timeline.resources == ("0  a", "1  b", "2  c")
 

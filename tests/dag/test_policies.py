@@ -53,7 +53,7 @@ def test_the_events_of_a_plan():
 
 
 def test_events_of_a_policy_whose_nodes_hold_their_gpu_during_transfers():
-    problem = fork()  # c needs 5 MB, which GPU 1 has not
+    problem = fork()  # c needs 5 MB, more than GPU 1 has
     assert events_of(problem, soonest) == [
         (0, "submit", 0, ()), (0, "dispatch", 0, (1,)), (0, "start", 0, (1,)),
         (2, "finish", 0, (1,)),
@@ -181,7 +181,7 @@ def test_a_policy_s_run_breaks_no_rule(problem):
         found.finish_s.tolist()
         == (found.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
     )
-    # who need not hold a GPU for its data ends no later, in the same order
+    # without holding GPUs for data, no node ends later in the same order
     if not problem.contention:
         assert carried_out(problem, found.plan).makespan_s <= found.makespan_s
 

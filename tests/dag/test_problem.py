@@ -13,7 +13,7 @@ from cgrsp_simpy.dag.scenario import simulate
 ONE = cg.dag.Platform([1], [10], [0], [[0]])
 
 
-# ---- what is not allowed ----
+# ---- invalid plans ----
 
 UNITS = cg.dag.Graph(
     [1] * 4,

@@ -385,7 +385,7 @@ def test_a_new_policy_and_starting_later_are_instructions():
     assert names == {str(option): text for option, text in told.items()}
 
 
-# ---- what an interval is of ----
+# ---- the population of an interval ----
 
 
 def test_a_log_has_an_interval_over_days_and_one_over_hidden_draws(tmp_path):

@@ -1,4 +1,4 @@
-"""The search for what to change: what can be changed, what is counted, and situations
+"""The search for changes: possible changes, counted costs, and situations
 whose answer is known from theory, or from all options on many seeds.
 """
 
@@ -58,7 +58,7 @@ def truth(scenario, option, prices=Prices(), figure=COST):  # noqa: B008 - froze
     return trials.mean(option, figure, MANY).mean
 
 
-# ---- what can be changed ----
+# ---- possible changes ----
 
 
 @pytest.mark.parametrize("slots", range(1, 10))
@@ -129,7 +129,7 @@ def test_a_higher_load_only_changes_the_rate(file):
     check_refused(lambda: under_load(listed, 2.0), "load can change only")
 
 
-# ---- what is counted ----
+# ---- counted costs ----
 
 
 def weighed(weight=7.0, **more):
@@ -281,7 +281,7 @@ def test_the_cheapest_of_known_costs_is_found(best, priced):
 
 
 def test_options_that_differ_neither_surely_nor_by_much_are_ties(priced):
-    """Beside the best, one differs by chance, one surely, one by chance and much."""
+    """Next to the best, one differs by chance, one surely, one by chance and much."""
     now = priced(lambda option, seed: 0.0).trials.now
     best, alike, surely, much = (now._replace(slots=slots) for slots in (3, 4, 5, 6))
     more = {
@@ -326,7 +326,7 @@ def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots():
 
 
 def scarce():
-    """Until nine no instance is had but after four hours; jobs have eight."""
+    """Before nine o'clock instances take four hours; jobs have eight."""
     market = cg.Market(
         cg.Clock(((0, 1.0), (8, 0.0), (9, 1.0)), 8.0),
         ((0, 0), (14_400, 14_400), (14_400, 14_400)),

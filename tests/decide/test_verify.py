@@ -18,7 +18,7 @@ from cgrsp_simpy.studies.study import many
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A directory of a command, of several tasks."""
+    """A results directory of a command, with several tasks."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.TASK_S", 0.004)
     assert main("compare quiet --policies fifo,rh --seeds 9 --out out".split()) == 0
@@ -156,7 +156,7 @@ JOBS = {"class": "cgrsp_simpy.waiting.jobs:ExponentialJobs", "jobs": 9}
 GRAPH = {"class": "cgrsp_simpy.dag.scenario:Scenario", "graph": "../secret.json"}
 POPEN = {"class": "subprocess:Popen", "args": ["touch", "was_run"]}
 POINTS = [[{f"x{k}": n for k in range(9)}, {}] for n in range(9)]
-CHANGES = {  # entries of the configuration, and the words of the refusal
+CHANGES = {  # entries of the configuration, and the words of the error
     "code": (
         {"policies": {"fifo": ["hostile/own.py:f", "x"]}},
         "only with --run-code",
@@ -243,7 +243,7 @@ HOSTILE = {
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_folder_gives_a_one_line_error_and_runs_no_code(made, capsys, case):
-    """Whether it is verified or gone on with."""
+    """A directory is verified or resumed."""
     spoil, words = HOSTILE[case]
     (made.parent / "hostile").mkdir()
     (made.parent / "hostile" / "own.py").write_text(OWN)

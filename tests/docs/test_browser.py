@@ -1,4 +1,4 @@
-"""Lectures in the browser: what is copied of Pyodide, refusals, and a built folder that
+"""Lectures in the browser: copied files of Pyodide, errors, and a built folder that
 holds all it refers to.
 """
 

@@ -21,7 +21,7 @@ VALUE = re.compile(r"([-+]?\d+\.\d+) ± *(\d+\.\d+)")
 
 
 def printed(name):
-    """By day what a script printed."""
+    """Return the printed rows of a script, by day."""
     text = (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8")
     parts = re.split(r"^(\w+)(?=[,:].*\n)", text, flags=re.M)[1:]
     found = {}

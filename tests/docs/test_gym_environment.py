@@ -37,9 +37,7 @@ def noted(scenario, policy, seed):
 
 
 def replayed(scenario, decisions, seed):
-    """The run of the environment whose agent decides as was noted, and the sum of its
-    rewards.
-    """
+    """Return the run with recorded decisions, and the sum of its rewards."""
     left = [list(own) for own in decisions]
     wakes = [
         min((x.at_s for x in own if isinstance(x, cg.Wake)), default=None)

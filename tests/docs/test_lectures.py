@@ -81,8 +81,8 @@ def test_lectures_are_numbered_each_with_answers():
 
 
 def is_as_before(drawn):
-    """Whether a picture is the one that the project carries, where the same Matplotlib
-    drew that.
+    """Return whether a picture equals the stored one; False if another Matplotlib drew
+    it.
     """
     if not drawn_with(FOLDER / drawn.name)[1]:
         return True

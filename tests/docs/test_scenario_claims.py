@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 
 
 def less(study, figure, first, second):
-    """Whether a policy's figure is certainly below another's, pair by pair."""
+    """Return whether a policy's figure is certainly below another's, pair by pair."""
     return (
         cg.statistics.paired_difference(
             study.values(first, figure), study.values(second, figure)

@@ -13,9 +13,7 @@ class BenchReport(cg.Report):
 
 
 class Bench(cg.Model):
-    """A model of the smallest kind: jobs are numbers, and `log` takes down what
-    happens.
-    """
+    """A model of the smallest kind: jobs are numbers, and `log` records the events."""
 
     name = "bench"
     report = BenchReport
@@ -66,7 +64,7 @@ class Bench(cg.Model):
 
 
 def one_each(view):
-    """First come, first served, a slot each; of free places the first."""
+    """First come, first served, one slot per job, the first free one."""
     return list(zip(view.queue, view.free))
 
 

@@ -1,4 +1,4 @@
-"""The engine by itself: claims to slots and pools, patience, wakes, places that are
+"""The engine alone: claims to slots and pools, patience, wakes, resources that are
 taken away, suspension.
 """
 
@@ -44,7 +44,7 @@ def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
 
 
 def hold(view):
-    """Nobody is sent."""
+    """No job is sent."""
     return []
 
 
@@ -260,7 +260,7 @@ def shared(needs, size, gap_s=0.0, job_process=waits, **more):
         ((1 / 6,) * 7, 1, [0] * 6 + [10]),
         ((0.1,) * 11, 1, [0] * 10 + [10]),
         ((0.7, 0.2, 0.1, 1.0), 1, [0, 0, 0, 10]),
-        ((0.1, 0.2, 0.0001), 0.3, [0, 0, 10]),  # what is too much is refused as before
+        ((0.1, 0.2, 0.0001), 0.3, [0, 0, 10]),  # an excess is rejected as before
         ((2.0, 1.0), 2, [0, 10]),
     ],
 )

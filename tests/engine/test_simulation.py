@@ -17,7 +17,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 # Types of which every status, delay and service time is certain: A is always High, B
 # always Low.
-A = cg.GpuType("A", 3.60, (60, 100), 1.0)  # USD 0.001 a second
+A = cg.GpuType("A", 3.60, (60, 100), 1.0)  # USD 0.001 per second
 B = cg.GpuType("B", 1.80, (90, 150), 0.0)
 
 
@@ -394,7 +394,7 @@ test_a_job_of_more_gpus_than_there_are_slots_is_an_error_with_a_name = refusals(
 )
 
 
-# ---- holding, and being woken ----
+# ---- holding and wakes ----
 
 
 # EARLY_S + (LATER_S - EARLY_S) rounds to below LATER_S

@@ -12,7 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.engine.simulation import Simulation
 from cgrsp_simpy.rental.job import Draws
 
-# ---- what a policy sees ----
+# ---- visible state ----
 
 
 def busy_view():

@@ -1,4 +1,4 @@
-"""The paper's sets of tasks: the laws, and the files that they were found in."""
+"""The paper's sets of tasks: distributions, and the files that they were fitted to."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,9 @@ def test_the_tasks_of_the_paper_are_reproduced_row_by_row(level):
 @has_files
 @pytest.mark.parametrize("level", ["tasks1", "tasks2"])
 def test_files_without_a_known_seed_follow_their_distribution(level):
-    """Each column against a large sample of the law, by Kolmogorov and Smirnov; gaps
-    that were exponential, or those of uniform times, would be found at once.
+    """Each column against a large sample of the distribution, by Kolmogorov and
+    Smirnov; gaps that were exponential, or those of uniform times, would be found at
+    once.
     """
     read = read_instance(AUTHORS / f"{level}.csv", LEVELS[level].gpus)
     law = generate(Level(**{**vars(LEVELS[level]), "tasks": 20_000}), seed=5)

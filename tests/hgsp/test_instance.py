@@ -1,4 +1,4 @@
-"""Instances of HGSP: clusters, files, and what is refused."""
+"""Instances of HGSP: clusters, files and errors."""
 
 from functools import partial
 

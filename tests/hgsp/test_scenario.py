@@ -1,5 +1,5 @@
-"""HGSP carried out: noise, delay, replanning, users' policies, listings and pictures;
-and that every command simulates.
+"""Simulated HGSP schedules: noise, delay, replanning, users' policies, listings and
+pictures; and that every command simulates.
 """
 
 import json

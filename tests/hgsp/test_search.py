@@ -1,6 +1,4 @@
-"""The search: what it promises, known optima, and equal bits with the extra and
-without.
-"""
+"""The search: guarantees, known optima, and equal bits with and without the extra."""
 
 import json
 import sys

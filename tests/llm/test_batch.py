@@ -63,7 +63,7 @@ CHUNKS = {"chunk_tokens": 100}
         # a request may fill the cache, and a short prompt takes less than a decode
         (((0, 999, 1),), {}, [(0.999, 0.999)]),
         (((0, 5, 1),), {}, [(0.005, 0.005)]),
-        # who arrives within a step, or as it ends, is in the next
+        # a request that arrives within a step, or as it ends, is in the next
         (
             ((0, 100, 1), (0.03, 50, 1), (0.06, 20, 1)),
             {},
@@ -129,12 +129,12 @@ def test_a_batch_of_one_is_a_single_server_first_come_first_served():
     assert jobs["finish_s"] == pytest.approx(expected, rel=1e-9)
 
 
-# ---- what holds of every run ----
+# ---- properties of every run ----
 
 
 @dataclass(frozen=True)
 class Recording(cg.llm.Roofline):
-    """Takes down the steps of each use: prompts, their tokens, batch, context."""
+    """Record the steps of each use: prompts, their tokens, batch, context."""
 
     uses: list = field(default_factory=list)
 

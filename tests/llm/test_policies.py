@@ -1,4 +1,4 @@
-"""Orders of waiting requests by hand, routing, and answers that are refused."""
+"""Orders of waiting requests by hand, routing, and invalid assignments."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""LLM requests: logs of real ones, drawn ones, and what is wrong with either."""
+"""LLM requests: recorded and generated ones, and errors in either."""
 
 from dataclasses import replace
 from functools import partial
@@ -26,8 +26,8 @@ def test_requests_are_put_in_order_of_arrival_with_all_that_is_theirs():
 
 
 def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
-    """Within four standard errors of 40,000 draws; a lognormal law that took the mean
-    for its median would be 12 % off.
+    """Within four standard errors of 40,000 draws; a lognormal distribution with the
+    mean as its median would be 12 % off.
     """
     offered = Offered(40_000, 4.0, 900, 300, 0.5, "short")
     found = offered.draw(Draw(1))

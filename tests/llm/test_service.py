@@ -20,7 +20,7 @@ from cgrsp_simpy.llm.service import (
 
 
 def test_the_default_is_llama_2_70b_on_pairs_of_h100():
-    """Keys and values: 2 x 8 heads x 128 numbers x 80 layers x 2 bytes a token.
+    """Keys and values: 2 x 8 heads x 128 numbers x 80 layers x 2 bytes per token.
     Measured on two H100, 32 requests of 640 tokens fitted, 64 did not.
     """
     service = Service()

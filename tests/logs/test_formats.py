@@ -31,7 +31,7 @@ from cgrsp_simpy.logs import FORMATS, read_log
 from cgrsp_simpy.logs.formats import SLICE
 
 HERE = Path(__file__).resolve().parents[1] / "data"
-# read, not carried: a folder next to the project
+# read from a folder next to the project, not part of it
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
@@ -639,7 +639,7 @@ def test_a_mapped_log_survives_a_scenario_file(file, tmp_path):
     assert cg.Scenario.from_toml(tmp_path / "s.toml") == scenario
 
 
-# ---- what is refused ----
+# ---- invalid input ----
 
 HEAD = "job_id,submit_s,service_s\n"
 REFUSED = [

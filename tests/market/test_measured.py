@@ -1,4 +1,4 @@
-"""Markets from snapshots: the law that is fitted, scenarios on it, the command, the
+"""Markets from snapshots: the fitted model, scenarios on it, the command, the
 catalogue.
 """
 
@@ -31,7 +31,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
 def made(status, step_s=600.0, gpu="A", start=None):
-    """Snapshots of a status a step."""
+    """Snapshots with one status per step."""
     time_s, none = np.arange(len(status)) * step_s, np.full(len(status), np.nan)
     return Snapshots(gpu, time_s, np.array(status), none, start)
 
@@ -48,7 +48,7 @@ def simulated(tau_s, step_s, days, seed, chances, **scales):
     )
 
 
-# ---- the law ----
+# ---- the model ----
 
 FEW, MANY = Holding(9000.0), Holding(40_000.0, 5000.0, 0.7, 1200)
 
@@ -90,7 +90,7 @@ TWO = {"switch_s": 900.0, "first_share": 0.8, "every_s": 600}
 
 @pytest.fixture(scope="module")
 def two():
-    """The fit to 300 days of polls of a law of two scales, seed 0."""
+    """The fit to 300 days of polls of a model of two scales, seed 0."""
     return cg.fit_stock(
         simulated(36000.0, 600.0, 300, 0, [(0.6, 0.0, 0.4)] * 24, **TWO)
     )
@@ -114,7 +114,7 @@ def test_a_known_model_of_two_scales_is_recovered_by_the_fit(two):
 
 @pytest.mark.slow
 def test_the_model_gives_runs_and_the_share_of_short_ones(two):
-    """Against a simulation of 300 days of the fitted law, seed 5."""
+    """Against a simulation of 300 days of the fitted model, seed 5."""
     found = two.stock
     scales = {name: getattr(found, name) for name in TWO}
     again = Polls(

@@ -1,6 +1,4 @@
-"""Series and snapshots of spot instances from files: what is read, and one
-line on what is wrong.
-"""
+"""Series and snapshots of spot instances from files, and one-line errors."""
 
 import gzip
 import json

@@ -1,6 +1,4 @@
-"""Stock that persists, and what is seen of it: by definition, by its law, and in
-runs.
-"""
+"""Persistent stock and its observation: by definition, by its model, and in runs."""
 
 import math
 from dataclasses import replace
@@ -26,7 +24,7 @@ LASTING = cg.Market(persistence_s=900, sight="now")
 
 
 def recorded(gpu, statuses, step_s=HOUR, start_h=None):
-    """A series of a status a step."""
+    """A series with one status per step."""
     changes = [
         0,
         *(i for i in range(1, len(statuses)) if statuses[i] != statuses[i - 1]),
@@ -36,11 +34,11 @@ def recorded(gpu, statuses, step_s=HOUR, start_h=None):
     return cg.StockSeries(gpu, times, kept, len(statuses) * step_s, start_h)
 
 
-# ---- the law ----
+# ---- the model ----
 
 
 def test_the_marginal_distribution_at_every_hour_is_that_of_the_thesis():
-    """600 seeds, one look an hour: shares within 4 standard errors of Eq. 3.1; a law
+    """600 seeds, one look per hour: shares within 4 standard errors of Eq. 3.1; a model
     of another clock is not.
     """
     stocks, far = [Stock(LASTING, seed) for seed in range(600)], 0
@@ -277,7 +275,7 @@ def test_a_policy_knows_the_model_of_a_replay_and_not_its_future():
     assert (known.persistence_s, known.sight) == (60, "now")
 
 
-# ---- around it ----
+# ---- tables and files ----
 
 
 test_what_is_not_allowed_is_told_in_one_line = refusals(

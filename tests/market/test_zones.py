@@ -1,4 +1,4 @@
-"""Markets of spot instances: traces, and made-up ones of a known law."""
+"""Markets of spot instances: traces, and generated ones of a known model."""
 
 import json
 import math
@@ -56,7 +56,7 @@ def test_the_generated_market_has_the_requested_mean_times():
 # ---- prices, several steps, on demand ----
 
 
-@pytest.mark.parametrize("hours", [7, 50])  # after the history there are 42
+@pytest.mark.parametrize("hours", [7, 50])  # there are 42 after the history
 def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
     """Polls, prices and histories of zones and of on demand, of several steps, are
     those from one time on, and from the end of the history on after the end.

@@ -246,7 +246,9 @@ def test_printed_figures_of_the_papers():
 
 
 def plain(value):
-    """Whether the value is a number, or a list or table of numbers and their names."""
+    """Return whether the value is a number, or a list or table of numbers and their
+    names.
+    """
     if isinstance(value, np.ndarray):
         return np.issubdtype(value.dtype, np.number)
     if isinstance(value, dict):

@@ -28,7 +28,7 @@ FLOATS = (
 
 
 def pin(policy, day):
-    """A hash of the records' floats, and what a reader can make out of them."""
+    """A hash of the records' floats, and readable sums of them."""
     run = cg.simulate(cg.day(day), policy, seed=0)
     bits = b"".join(run.jobs[name].astype("<f8").tobytes() for name in FLOATS)
     figures = {

@@ -98,7 +98,7 @@ SPOT = {
 
 
 def programmed():
-    """Return what the dynamic program of a market is, and one of its steps."""
+    """Return the dynamic program of a market, and one of its steps."""
     seen = []
 
     def watching(view):
@@ -210,7 +210,7 @@ def fit():
 
 
 def fitted():
-    """Return what a fit, and that of its first half, are with their figures."""
+    """Return a fit and that of its first half, with their figures."""
     return [
         {
             "scales": (each.stock.persistence_s, each.stock.switch_s),
@@ -227,7 +227,7 @@ def fitted():
 
 
 def counted():
-    """Return what the polls of a fit say, and of its second half."""
+    """Return the figures of the polls of a fit, and of its second half."""
     return [
         {
             "chances": each.stock.chances[::5],

@@ -108,7 +108,7 @@ def test_a_job_stays_where_it_is_from_phase_to_phase():
 )
 @settings(max_examples=150)
 def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
-    """Jobs that come one after the other, each to one of two places as soon as it has
+    """Jobs that arrive one after the other, each to one of two resources once it has
     room.
     """
     sizes, claims = (9.0, 0.9), []  # tenths are not exact as doubles
@@ -147,7 +147,7 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
     assert len(joined) == len(np.unique(found[["job", "low"]]))
 
 
-# ---- what the pictures show of it ----
+# ---- in pictures ----
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def ax():
 
 
 def three_jobs():
-    """Of three jobs of about a minute on one slot the first alone is in time."""
+    """Only the first of three one-minute jobs on one slot meets its deadline."""
     listed = [
         cg.Job(0, 0.0, 100.0),
         cg.Job(1, 0.0, 100.0, complexity=2, tight=True),
@@ -361,7 +361,7 @@ def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, a
     assert len(ax.patches) == 6
 
 
-# ---- What every function keeps to ----
+# ---- Common rules of all functions ----
 
 DRAW = {
     "gantt": lambda **more: plots.gantt(three_jobs(), **more),
@@ -466,7 +466,7 @@ def test_no_text_is_cut_off_small_or_on_another(draw, style):
 
 
 def in_view(text):
-    """Whether a text is not a tick beyond the limits of its axis."""
+    """Return whether a text is not a tick beyond the limits of its axis."""
     for axis, limits, at in (
         (text.axes.xaxis, text.axes.get_xlim(), 0),
         (text.axes.yaxis, text.axes.get_ylim(), 1),
@@ -593,11 +593,11 @@ test_wrong_arguments_are_told = refusals(
 )
 
 
-# ---- What is rare, and must draw as well ----
+# ---- Rare data that must be drawn as well ----
 
 
 def drawn(ax):
-    """Draw it, warnings being errors; the texts that are seen."""
+    """Draw it with warnings as errors; return the visible texts."""
     ax.figure.canvas.draw()
     return [text.get_text() for text in ax.texts if text.get_visible()]
 

@@ -1,6 +1,4 @@
-"""Runs in the compiled loop are those of SimPy, to the bit; what cannot be is
-SimPy's.
-"""
+"""Compiled runs are bit-identical to SimPy; unsupported ones run in SimPy."""
 
 import itertools
 import os
@@ -51,7 +49,7 @@ VARIANTS += ["triage:price_late_usd_per_min=1,spread=0,ahead_s=40", "triage:look
 
 
 def equal(scenario, policy, seed=0):
-    """Whether both engines leave the same records, claims and figures; they are
+    """Return whether both engines leave the same records, claims and figures; they are
     compiled.
     """
     made = subject_of(scenario).make_policy(policy)
@@ -114,7 +112,7 @@ def test_so_are_the_scenarios_of_the_suite():
     assert differing(unseen, ["triage"], range(1)) == []
 
 
-# ---- what days do not have ----
+# ---- features that days do not have ----
 
 FOUR = (
     cg.DeadlineClass("rush", 0.2, 3600, tight=True, weight=4),

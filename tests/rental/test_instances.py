@@ -1,5 +1,5 @@
 """Instances that the market takes back when the stock of their type becomes Low,
-replayed or by a law, by hand and at random.
+replayed or by a model, by hand and at random.
 """
 
 from collections import defaultdict
@@ -125,7 +125,7 @@ def test_a_series_that_is_shorter_than_the_run_starts_again():
     assert len(times_s) > 2
 
 
-# ---- when stock runs out ----
+# ---- stock that runs out ----
 
 series_at_random = st.lists(
     st.tuples(st.integers(1, 50_000), st.sampled_from([0, 1, 2])),
@@ -196,7 +196,7 @@ def test_stock_that_is_never_or_always_low_does_not_run_out(chances):
     )
 
 
-# ---- what holds of any run ----
+# ---- properties of any run ----
 
 
 @settings(max_examples=25)
@@ -243,7 +243,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
         )
     for own in spans.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(own)))
-    # The longest an instance takes to come is two hours.
+    # An instance takes at most two hours to become available.
     stock = Stock(market, seed)
     for at_s, slots in taken(spot, policy, seed):
         [gpu] = {spot.slots[slot] for slot in slots} or {None}
@@ -253,7 +253,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
         )
 
 
-# ---- ways in ----
+# ---- input ----
 
 
 test_what_cannot_be_is_one_line = refusals(

@@ -307,7 +307,7 @@ def test_a_policy_that_suspends_without_permission_gets_an_error():
     )
 
 
-# ---- ways in ----
+# ---- input ----
 
 
 test_wrong_spot_terms_in_python = refusals(

@@ -12,7 +12,7 @@ from cgrsp_simpy.rental.record import Totals
 
 
 def gangs(seed, free_types=False):
-    """Jobs of one to four GPUs that come at random."""
+    """Jobs of one to four GPUs with random arrivals."""
     rng = np.random.default_rng(seed)
     times_s = np.sort(rng.uniform(0, 3000, 40))
     jobs = [

@@ -1,4 +1,4 @@
-"""Why a run went as it did: its stock, and what the rules of its policy said."""
+"""Explanations of a run: its stock, and the reasons given by the rules."""
 
 import pytest
 from support import whole_queue

@@ -1,5 +1,5 @@
-"""Deadline classes, arrival rates by hour, stock by type and hour, weights: by hand,
-and what is refused.
+"""Deadline classes, hourly arrival rates, stock by type and hour, weights: by hand, and
+errors.
 """
 
 import json
@@ -26,11 +26,11 @@ TWO = DeadlineClasses().classes
 three = cg.Scenario("three", cg.PoissonWorkload(100, 0.05, deadlines=THREE))
 
 
-# ---- the thesis is a case of it ----
+# ---- the thesis as a special case ----
 
 
 def as_table(market, gpus=cg.THESIS_GPUS):
-    """The thesis's law, hour by hour."""
+    """The thesis's model, hour by hour."""
     times_s = [(hour - market.clock.start_h) % 24 * HOUR_S for hour in range(24)]
     return replace(
         market,

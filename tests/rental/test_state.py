@@ -1,4 +1,4 @@
-"""States of queues: read, refused, taken from runs, and runs that start from them."""
+"""States of queues: read, rejected, taken from runs, and runs that start from them."""
 
 import json
 from dataclasses import fields, replace

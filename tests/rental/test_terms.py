@@ -135,7 +135,7 @@ def test_warm_slots_are_offered_first():
 
 
 class Keeper:
-    """First come, first served; keeps an instance for the time it is given."""
+    """First come, first served; keeps an instance for the given time."""
 
     name = "keeper"
 

@@ -1,5 +1,5 @@
-"""Logs of real jobs: what is read, what is drawn, what a policy sees, and the way to a
-scenario file and back.
+"""Logs of real jobs: columns read and drawn, what a policy sees, and the round trip to
+a scenario file and back.
 """
 
 import csv

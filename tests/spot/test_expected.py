@@ -1,4 +1,4 @@
-"""Expected cost: the fitted law, and what the policy does in a market that lasts."""
+"""Expected cost: the fitted model, and the policy in a persistent market."""
 
 import math
 from dataclasses import replace
@@ -18,7 +18,7 @@ from cgrsp_simpy.spot.job import Checkpoints, Job
 from cgrsp_simpy.spot.optimum import Market
 from cgrsp_simpy.studies.subject import subject_of
 
-# ---- the fitted law ----
+# ---- the fitted model ----
 
 
 def test_hazards_are_ends_over_time_at_risk():
@@ -116,7 +116,7 @@ def test_a_plan_is_looked_up_by_time_left_job_zones_and_slack(zones, left, slack
         assert Plan.best(plan, view) == place
 
 
-# ---- what is seen as the run goes, prices, many zones ----
+# ---- observations during the run, prices, many zones ----
 
 
 def test_the_model_is_fitted_to_the_observations_of_the_run_too():

@@ -1,6 +1,4 @@
-"""A job on spot instances as a model: its course, its costs, rows, sweeps, what is
-refused, the command.
-"""
+"""A job on spot instances as a model: course, costs, rows, sweeps, errors, command."""
 
 import json
 import math
@@ -53,9 +51,7 @@ def test_the_listing_shows_the_whole_course():
 
 
 def test_the_future_event_list_shows_only_events_with_waiting_processes():
-    """Not when an instance that was taken would have finished, nor when to wake who has
-    moved.
-    """
+    """Neither the completion on a lost instance nor the wake of a job that moved."""
     for step in cg.step_through(SMALL, "uniform-progress", 3):
         kinds = [due.kind for due in step.future]
         assert kinds.count("wake") <= 1

@@ -1,4 +1,4 @@
-"""A comparison in a results directory, its files, and how it is refused."""
+"""A comparison in a results directory, its files and its errors."""
 
 from support import check_refused
 
@@ -14,12 +14,12 @@ def compared(
 
 
 def refused(study, *words):
-    """The study is refused with one line that holds the words."""
+    """The study is rejected with one line that contains the words."""
     return check_refused(study, words)
 
 
 def files(folder):
-    """Every file of a folder: its name, and what is in it."""
+    """Return the content of every file of a folder by name."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

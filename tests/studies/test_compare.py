@@ -270,7 +270,7 @@ BAD = [
     ),
     # a name in place of a scenario
     wrong(lambda: swept({}, scenario="hectic"), "scenario", "'hectic'"),
-    # nothing came of it
+    # every run failed
     wrong(lambda: swept({"a": [2]}, scenario=lambda a: None), "scenario", "None"),
     # too little
     wrong(
@@ -296,7 +296,7 @@ BAD = [
         lambda: over_months({1: 0.5, 2: 0.5}, scenario=lambda kind: quiet),
         "scenarios[1](=1)",
     ),
-    # nothing came of it
+    # every run failed
     wrong(lambda: over_months(scenario=lambda kind: None), "scenario", "None"),
     wrong(lambda: over_months(days=0), "days", "0", "whole number >= 1"),  # none
     # a fraction

@@ -335,7 +335,7 @@ def test_a_study_keeps_its_alternatives():
     assert study.run("more", 0).summary()["desk_wait"] == study.rows[0]["desk_wait"]
 
 
-# ---- what is refused ----
+# ---- invalid input ----
 
 
 DESK = "cg.Resource(env, name='desk'); "

@@ -96,7 +96,7 @@ def test_arrays_of_numbers_are_kept_and_others_are_not():
 
 
 def test_a_function_is_not_confused_with_a_deleted_one():
-    """Python gives the id of an object that is gone to another."""
+    """Python may reuse the id of a deleted object."""
     of, module = Identity().of, {"__name__": "mine"}
     assert len({str(of(eval(f"lambda: {n}", module))) for n in range(9)}) == 9
 
@@ -381,7 +381,7 @@ class Numbered(NamedTuple):
 
 
 def executed(number):
-    """A function of which no file holds the source."""
+    """A function without a source file."""
     names = {"__name__": "nowhere"}
     exec(RULE.replace("view.queue", f"view.queue[:{number}]"), names)
     return names["rule"]

@@ -301,7 +301,7 @@ def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
     assert Shop.served == []
 
 
-# ---- what is shared, and what is refused ----
+# ---- shared values, and errors ----
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def times(folder):
     }
 
 
-# ---- what is in it ----
+# ---- content ----
 
 
 @pytest.mark.quick_cases(2)

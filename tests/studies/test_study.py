@@ -1,5 +1,5 @@
-"""Results of a study: how they show themselves, names that they do not have, and what
-its sentences on differences.
+"""Results of a study: their representation, unknown names, and sentences on
+differences.
 """
 
 import json

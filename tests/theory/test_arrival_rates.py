@@ -109,7 +109,7 @@ def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h):
 
 
 def test_expected_arrivals_are_converted_to_expected_arrival_times():
-    """By hand: 2 an hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from
+    """By hand: 2 per hour from 8:00, none from 9:00 to 23:00, 1 in the last hour; from
     8:30 on.
     """
     rates = cg.ArrivalRates([0] * 8 + [2] + [0] * 14 + [1], 8.5)

@@ -188,7 +188,7 @@ test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
 )
 
 
-# ---- what is not proved ----
+# ---- features without a proof ----
 
 
 def test_a_part_not_covered_by_the_proof_is_rejected_unless_left_out():

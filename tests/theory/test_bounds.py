@@ -195,7 +195,9 @@ TIMES = {
     [*((name, 20.0) for name in TIMES), ("exponential", 140.0), ("sigma 0.23", 140.0)],
 )
 def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most_s):
-    """Chances and means of min(L, u) against numerical integration of SciPy's law."""
+    """Chances and means of min(L, u) against numerical integration of SciPy's
+    distribution.
+    """
     delays_s = np.array([20.0]) if most_s == 20 else 25.0 + 10 * np.arange(12)
 
     def later(at_s):

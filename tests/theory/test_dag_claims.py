@@ -60,13 +60,13 @@ def rows_of(id):
 
 
 def over():
-    """Makespans over HEFT's, by scheduler and order, a graph each."""
+    """Makespans over HEFT's, by scheduler and order, one per graph."""
     return by(rows_of("order"), "over_heft", "scheduler", "order")
 
 
 def tasks():
-    """Makespans over the bound by number of independent tasks and search, an instance
-    each.
+    """Makespans over the bound by number of independent tasks and search, one per
+    instance.
     """
     return ended(rows_of("searches"))
 

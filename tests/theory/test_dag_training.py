@@ -73,7 +73,7 @@ def test_the_bubble_is_p_less_1_of_m_plus_p_less_1(
 def test_a_stage_keeps_activations_of_m_micro_batches_or_of_later_stages(
     stages, batches
 ):
-    """GPipe: m at every stage; 1F1B: min(p - s, m), so min(p, m) at the first. A
+    """GPipe: m at every stage; 1F1B: min(p - s, m), so min(p, m) at the first. One
     megabyte each.
     """
     for schedule, peaks in (
@@ -250,7 +250,7 @@ SIZES = [
 
 def training_problem(number):
     """Stages, replicas, and whether GPUs differ, by SIZES; micro-batches 4 to 32,
-    schedules, one or eight GPUs a server, and in each third as few GPUs as half the
+    schedules, one or eight GPUs per server, and in each third as few GPUs as half the
     units, by the number.
     """
     stages, replicas, mixed = SIZES[number]

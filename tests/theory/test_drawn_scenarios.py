@@ -1,4 +1,4 @@
-"""The random scenarios of tests/benchmarks/suite.py, and triage on five of each law."""
+"""Random scenarios of tests/benchmarks/suite.py; triage on five of each kind."""
 
 import sys
 from dataclasses import replace
@@ -14,7 +14,7 @@ import cgrsp_simpy as cg
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "bounds.md"
 SMALL = [4, 6, 11, 64, 79]  # those of TRAIN with fewest jobs
-WIDE = [58, 57, 15, 69, 39]  # and of the second law
+WIDE = [58, 57, 15, 69, 39]  # and of the second distribution
 SLOTS = {scenario: {*range(2, 13), 50}, wide: {*range(1, 41)}}
 JOBS = {scenario: (200, 1800), wide: (150, 900)}
 WINDOWS_S = {scenario: (1800, 43_200), wide: (600, 86_400)}

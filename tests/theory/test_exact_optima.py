@@ -23,7 +23,7 @@ INSTANCES = range(50)
 
 
 def small(number):
-    """Two to five jobs on one or two slots; all times are whole minutes, delays one a
+    """Two to five jobs on one or two slots; all times are whole minutes, one delay per
     status.
     """
     rng = Random(f"exact {number}")
@@ -301,7 +301,7 @@ def test_the_bound_of_a_hectic_day_whose_stock_lasts_is_near_the_wait_of_a_polic
 
 
 def test_the_draws_compared_with_a_bound_follow_its_path():
-    """Certain times: on the path of a seed nothing is left to luck."""
+    """Certain times: on the path of a seed nothing is random."""
     scenario = lasting(300.0, "now", *JOBS)
     for seed in range(3):
         waits = {run["wait_min"] for run in over_draws(scenario, "fifo", seed, 3)}

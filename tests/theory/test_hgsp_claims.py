@@ -27,7 +27,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def results():
-    """Metrics at tasks1 by scheduler, one entry a seed."""
+    """Metrics at tasks1 by scheduler, one entry per seed."""
     instances = [generate("tasks1", seed) for seed in SEEDS]
     return {
         name: [

@@ -60,7 +60,7 @@ TWINS = instance_of(
 @given(tiny(), st.booleans())
 @settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # shrinks slowly
 def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance, poor):
-    """Whether the program knows the schedule of a search, or a poor one."""
+    """Return whether the program knows the schedule of a search, or a poor one."""
     best = brute_force(instance)
     poor = poor and np.isfinite(instance.times_s[:, 0]).all()
     with patch.object(exact_program, "search", by_the_slowest if poor else search):

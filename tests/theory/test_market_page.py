@@ -30,14 +30,14 @@ APART = ("us-east-1d", "us-east-2a", "us-west-2a", "us-west-2c")
 
 @pytest.fixture(scope="module")
 def zone():
-    """The snapshots of a zone kept apart when the law was chosen, and its laws."""
+    """The snapshots of a zone held out when the model was chosen, and its models."""
     if not ZONE.is_file():
         pytest.skip("the trace is not here")
     return laws(ZONE)
 
 
 def laws(path):
-    """The snapshots of a file, and their laws of one scale and of two."""
+    """The snapshots of a file, and their models of one and of two time scales."""
     [own] = cg.read_market(path)
     two = cg.fit_stock(own)
     one = PolledModel(two.polls, np.array(two.stock.chances)).one_scale()

@@ -51,8 +51,8 @@ def one_machine(draw):
 
 
 def feasible(jobs):
-    """Whether some schedule with preemption meets all deadlines: no interval has more
-    work than time (Dertouzos 1974; Baruah, Mok and Rosier 1990).
+    """Return whether some schedule with preemption meets all deadlines: no interval has
+    more work than time (Dertouzos 1974; Baruah, Mok and Rosier 1990).
     """
     return all(
         sum(

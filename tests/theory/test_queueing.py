@@ -117,16 +117,16 @@ def test_thousands_of_servers_in_one_call():
         (
             lambda: cg.queueing.erlang_b(-1, 1.0),
             ["servers", "-1", "from 0"],
-        ),  # fewer than none
+        ),  # a negative number
         (
             lambda: cg.queueing.erlang_c(0, 1.0),
             ["servers", "0", "from 1"],
-        ),  # nobody serves
+        ),  # no server
         (
             lambda: cg.queueing.mmc(1.0, 1.0, 1.5),
             ["servers", "1.5", "whole"],
         ),  # half a server
-        (lambda: cg.queueing.mmc(0.0, 1.0, 1), ["arrival_rate", "0"]),  # nobody comes
+        (lambda: cg.queueing.mmc(0.0, 1.0, 1), ["arrival_rate", "0"]),  # no arrivals
         (lambda: cg.queueing.mmc(1.0, -1.0, 1), ["service_rate", "-1"]),  # negative
         (
             lambda: cg.queueing.mmc_patience(1.0, 1.0, 1, -1.0),

@@ -1,5 +1,5 @@
-"""Theory: the engine as a queue, conservation laws, and the laws of the draws, each
-against its formula.
+"""Theory: the engine as a queue, conservation laws, and the distributions of draws,
+each against its formula.
 """
 
 from functools import cache
@@ -35,7 +35,7 @@ def z_of_share(count, number, share):
 
 
 class Measured(NamedTuple):
-    """One value a replication."""
+    """One value per replication."""
 
     wait_s: list[float]
     share_waiting: list[float]
@@ -153,7 +153,7 @@ def test_littles_law_holds_for_every_policy(run):
     assert over_time != pytest.approx(rate_per_s * wait_s, rel=1e-3)
 
 
-# ---- the laws of the draws ----
+# ---- the distributions of the draws ----
 
 DELAY_S = ((0, 10), (30, 120), (600, 7200))  # High, Medium, Low; thesis Eq. 3.2
 MANY = 9_000

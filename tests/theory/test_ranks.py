@@ -1,4 +1,6 @@
-"""Friedman and Nemenyi against published examples and the law of their statistics."""
+"""Friedman and Nemenyi against published examples and the distribution of their
+statistics.
+"""
 
 import math
 

@@ -1,6 +1,6 @@
 """The least cost without foresight: the best policy without
-foresight on a made-up market, by a dynamic program of its own under the law that the
-market is drawn by, between the omniscient optimum and the policies of the package.
+foresight on a made-up market, by a dynamic program of its own under the model that the
+market is drawn from, between the omniscient optimum and the policies of the package.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ STEP_S = 240
 
 
 def least_expected_usd(scenario):
-    """The least expected cost of who decides at each poll, knows the law, and is never
+    """The least expected cost if one decides at each poll, knows the model and is never
     late.
     """
     job, market = scenario.job, scenario.source
@@ -32,8 +32,8 @@ def least_expected_usd(scenario):
         """Of a step without progress: a step of slack less."""
         return np.concatenate([np.full((2, 1), np.inf), value[:, :-1]], axis=1)
 
-    # rows: down and up now; columns: slack. On demand and spot by steps of the
-    # changeover done
+    # rows: down and up now; columns: slack. On demand and spot: by number of completed
+    # changeover steps
     idle = np.where(slack >= 0, 0.0, np.inf) * np.ones((2, 1))
     paid = [idle.copy() for _ in range(overhead + 1)]
     spot = [idle.copy() for _ in range(overhead + 1)]
@@ -49,7 +49,7 @@ def least_expected_usd(scenario):
         ]
         on, up = [dear + each for each in on], [cheap + each for each in up]
         for each in up:
-            each[0] = np.inf  # it is taken: then as idle
+            each[0] = np.inf  # after a preemption the state is idle
         idle = np.minimum(np.minimum(wait, on[0]), up[0])
         paid = [np.minimum(each, idle) for each in on]
         spot = [np.minimum(each, idle) for each in up]

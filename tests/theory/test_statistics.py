@@ -76,7 +76,7 @@ def test_paired_tests_are_scipys(n):
     assert found.wilcoxon_p == pytest.approx(
         stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9
     )
-    # the unpaired test sees the luck too
+    # the unpaired test includes the common variation
     assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)
     assert found.d == pytest.approx(cg.statistics.cohens_d(values, reference), rel=1e-9)
     assert found.d_paired == pytest.approx(found.t / sqrt(n), rel=1e-9)

@@ -1,5 +1,5 @@
 """Triage on scenarios that were not used for its development: the test scenarios of
-both laws, and the days of the thesis on other seeds.
+both kinds, and the days of the thesis on other seeds.
 """
 
 from pathlib import Path

@@ -34,7 +34,7 @@ def curve(name, **errors):
     )
 
 
-# ---- what the paper prints (waiting-policies.txt; all prices as shares of the
+# ---- values printed in the paper (waiting-policies.txt; all prices as shares of the
 # on-demand price) ----
 
 
@@ -131,7 +131,7 @@ def test_all_mispredicted_under_is_ajw_t_and_over_is_renting_all():
     np.testing.assert_allclose(rented.wait_s, 0, atol=1e-6)
 
 
-# ---- optima, prices, and what is refused ----
+# ---- optima, prices and errors ----
 
 
 def test_the_best_number_by_price_by_opportunity_and_by_both():

@@ -132,7 +132,7 @@ def test_short_jobs_are_many_and_use_little(bursty, exponential):
 
 def test_needs_vary_and_four_jobs_share_a_machine(bursty):
     """Figure 15(d), and ours: up to 16 cores and 128 GB; some need more than the
-    machines' 4 GB a core.
+    machines' 4 GB per core.
     """
     per_core = bursty.memory_gb / bursty.cores
     assert set(bursty.cores.tolist()) == {1, 2, 4, 8, 16}
@@ -163,7 +163,7 @@ def test_jobs_of_an_array_share_their_needs(bursty):
     assert same[~close].mean() < 0.2
 
 
-# ---- what it comes to ----
+# ---- resulting costs ----
 
 
 @pytest.mark.parametrize(

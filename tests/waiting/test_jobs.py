@@ -1,6 +1,4 @@
-"""Logs of batch jobs: which lines become which jobs, what is left out, what is refused,
-and how much memory it takes.
-"""
+"""Logs of batch jobs: which lines become which jobs, omissions, errors, memory."""
 
 import numpy as np
 import pytest
@@ -34,7 +32,7 @@ def row(time, run=60, cores=1, mb=1024, status="DONE"):
 
 @pytest.fixture
 def read(tmp_path):
-    """What is read from a text."""
+    """Return the jobs that are read from a text."""
 
     def make(text, name="log.swf", **options):
         path = tmp_path / name
@@ -79,7 +77,7 @@ KEPT = [
     ({"status": 0}, (60.0, 1, 0.0)),  # failed, after it held a processor
     ({"status": 0, "run": 0}, (0.0, 1, 0.0)),  # failed at once
     ({"status": 5}, (60.0, 1, 0.0)),  # cancelled while it ran
-    ({"status": -1}, (60.0, 1, 0.0)),  # nothing is known of its end
+    ({"status": -1}, (60.0, 1, 0.0)),  # its end is unknown
 ]
 
 

@@ -140,7 +140,7 @@ def test_jobs_of_a_thesis_day_run_for_the_times_that_the_engine_draws():
     assert jobs.jobs == 950
 
 
-# ---- what is refused ----
+# ---- invalid input ----
 
 
 FREE = (Size("without memory", 128, 0, 1),)

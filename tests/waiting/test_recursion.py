@@ -19,7 +19,7 @@ from cgrsp_simpy.waiting.policies import (
 )
 from cgrsp_simpy.waiting.recursion import follow, started
 
-# ---- what happens, by hand ----
+# ---- events, by hand ----
 
 
 def test_mispredicted_jobs_wait_in_vain():

@@ -1,4 +1,4 @@
-"""What is counted of waiting jobs: prices, which jobs count, intervals."""
+"""Figures of waiting jobs: prices, which jobs count, intervals."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_shares_of_mistaken_jobs():
     )
 
 
-# ---- what it costs ----
+# ---- costs ----
 
 
 def test_price_of_jobs_on_whole_machines():

@@ -268,7 +268,7 @@ def test_a_machine_that_is_too_small_is_rejected(machines, words):
     )
 
 
-# ---- under the one study ----
+# ---- studies ----
 
 
 def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(

@@ -131,7 +131,7 @@ def _verdict(values: Sequence[float], cell: str, random: bool) -> str:
 
 
 def _within(values: Sequence[float], cell: str) -> bool:
-    """Whether a printed value is within the values' range, or equals its ends."""
+    """Return whether a printed value is in the closed range of the values."""
     low, high = np.quantile(values, RANGE, method="weibull").tolist()
     rounded = {_rounded(low, cell), _rounded(high, cell)}
     return bool(low <= printed_value(cell) <= high) or rounded == {cell}

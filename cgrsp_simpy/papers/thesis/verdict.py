@@ -277,7 +277,7 @@ def z_limit(n: float) -> float:
 
 
 def too_few(n: int, printed: int) -> bool:
-    """Whether n seeds are too few to confirm a figure of `printed` seeds.
+    """Return whether n seeds are too few to confirm a figure of `printed` seeds.
 
     They are if a difference must be over COARSEST times as large to be detected.
     """

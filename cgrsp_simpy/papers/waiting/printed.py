@@ -267,7 +267,7 @@ def _of_figures() -> list[Entry]:
 
 
 def _falls(values: Sequence[Any]) -> bool:
-    """Whether no value is greater than the one before, except for rounding."""
+    """Return whether no value is greater than the one before, except for rounding."""
     return all(np.all(b <= a + 1e-9) for a, b in pairwise(values))
 
 

@@ -330,7 +330,7 @@ def line_of(now: Moment) -> float:
 def saves(
     now: Moment, front: Any, offers: Any, later: Later, after_s: float, line_usd: float
 ) -> bool:
-    """Whether the left side of (4) is greater than the right. after_s: T."""
+    """Return whether the left side of (4) is greater than the right. after_s: T."""
     kind, wait_s = offers[front.offer], after_s + later.delay.mean_s
     delay, work_s = now.delays[kind], now.forecasts.work_s[kind][front.level]
     if later.seen:
@@ -369,7 +369,7 @@ def late_then(
 
 
 def cheaper(now: Moment, front: Any, offers: Any, left: int) -> bool:
-    """Whether waiting for a busy slot of another type costs less, by (5)."""
+    """Return whether waiting for a busy slot of another type costs less, by (5)."""
     forecasts, level = now.forecasts, front.level
     types = len(forecasts.work_s) // 2  # cold and warm
     now_usd = forecasts.rent_usd[offers[front.offer]][level] + front.usd

@@ -1,4 +1,4 @@
-"""The figures of GPU clusters: what is plotted is what the runs say."""
+"""The figures of GPU clusters: the plotted data are those of the runs."""
 
 from collections import Counter
 from functools import cache

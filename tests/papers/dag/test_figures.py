@@ -1,4 +1,4 @@
-"""Figures of DAGs: what is plotted comes from runs."""
+"""Figures of DAGs: the plotted data come from runs."""
 
 import numpy as np
 import pytest

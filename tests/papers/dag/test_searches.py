@@ -411,7 +411,7 @@ def learn(agent, hopes, episodes):
 
 
 def by_chance(problem, hopes):
-    """How far random plans are from what is hoped for."""
+    """The distance of random plans from the hopes."""
     plans = random_units(problem, 1000, np.random.default_rng(0))
     return np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).mean()
 

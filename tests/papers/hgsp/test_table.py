@@ -1,4 +1,4 @@
-"""Table I: every printed cell next to what comes out."""
+"""Table I: every printed cell next to the reproduced value."""
 
 import re
 from pathlib import Path

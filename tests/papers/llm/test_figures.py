@@ -1,4 +1,4 @@
-"""The figures of LLM inference: what is plotted is what the runs say."""
+"""The figures of LLM inference: the plotted data are those of the runs."""
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.papers.llm import figures as llm

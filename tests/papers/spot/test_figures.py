@@ -1,4 +1,4 @@
-"""Figures of jobs on spot instances: what is plotted comes from runs."""
+"""Figures of jobs on spot instances: the plotted data come from runs."""
 
 import pytest
 from support import check_refused, rows_of

@@ -1,4 +1,4 @@
-"""The thesis's tables: what is printed, and what each cell measures."""
+"""The thesis's tables: the printed values, and the measure of each cell."""
 
 import math
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ from cgrsp_simpy.papers.thesis.verdict import KNOWN
 from cgrsp_simpy.studies.replicate import label
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
-# ---- What is printed ----
+# ---- Printed values ----
 
 
 @pytest.mark.parametrize("id", PRINTED)

@@ -1,4 +1,4 @@
-"""The thesis's figures: what is plotted is what the tables say, and the files are the
+"""The thesis's figures: the plotted data are those of the tables, and the files are the
 same each time.
 """
 
@@ -313,7 +313,7 @@ def test_impossible_drawings_are_reported(id, given, words):
     ],
 )
 def test_a_damaged_figure_file_gives_a_one_line_error(text, told, capsys, tmp_path):
-    """Nothing is drawn over the picture that is there."""
+    """An existing picture is not overwritten."""
     (tmp_path / "figure_5_6.csv").write_text(text)
     (tmp_path / "figure_5_6.png").write_text("whole")
     check_bad_input(outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv")), [told])

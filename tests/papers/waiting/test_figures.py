@@ -1,6 +1,4 @@
-"""The figures of the waiting policies: what is plotted is what formulas and runs
-say.
-"""
+"""Figures of the waiting policies: the plotted data are those of formulas and runs."""
 
 from functools import cache
 from pathlib import Path
@@ -58,7 +56,7 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
     assert "ajw is left out" in caplog.text
 
 
-@pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # one job; none that runs
+@pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # no work
 def test_a_log_without_work_is_rejected(run_s, tmp_path):
     check_refused(
         lambda: draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL), "jobs"

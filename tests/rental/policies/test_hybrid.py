@@ -18,7 +18,7 @@ from rental.policies.views import (
 
 import cgrsp_simpy as cg
 
-# Against a job of 60 s, due last; their orders are in tests/contracts/test_fast_orders
+# Compared with a job of 60 s that is due last; orders: tests/contracts/test_fast_orders
 ELEVEN = [(10_000 + id, 3) for id in range(10)] + [(20_000, 1)]
 PARAMETERS = [
     # e = 100 s for complexity 3: a laxity of 180 s is normal

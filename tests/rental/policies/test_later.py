@@ -1,4 +1,4 @@
-"""Loose jobs that are kept back while the market is scarce."""
+"""Loose jobs that are held while the market is scarce."""
 
 from dataclasses import replace
 

@@ -205,7 +205,9 @@ def plain_busy_s(market, gpu, mix, time_s):
 
 
 def plain_rate(known, time_s):
-    """Jobs a second: one by one over the slots; with free types all as the quickest."""
+    """Jobs per second, summed over the slots; with free types, all slots as the fastest
+    type.
+    """
     mix, market = known.complexity_mix, known.market
     if known.free_types:
         times_s = [plain_busy_s(market, gpu, mix, time_s) for gpu in known.gpus]
@@ -215,7 +217,7 @@ def plain_rate(known, time_s):
 
 @st.composite
 def quarters(draw):
-    """A market that changes at quarters of an hour, or each hour of some types."""
+    """A market that changes every 15 minutes or, for some types, every hour."""
     hours = draw(st.lists(st.integers(1, 95), max_size=5, unique=True))
     bands = [(hour / 4, draw(st.floats(0, 1.4))) for hour in [0, *sorted(hours)]]
     clock = cg.Clock(tuple(bands), draw(st.integers(0, 95)) / 4)
@@ -349,7 +351,7 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
         )
         both_spare = 2 * small + large - 0.001
         assert both == (0, rent_usd(known, LARGE, level), pytest.approx(both_spare))
-    # more comes than they can do: half of their rate
+    # more arrives than they can serve: half of their rate
     for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
         cheap, both = two_types(rate_per_s).lines[0]
         assert cheap[2] == pytest.approx(max(2 * small - rate_per_s, small))
@@ -362,9 +364,7 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
 
 
 def look(now_s, status=None, slot=0, seen_s=None, warm=False, slots=(SLOW,), **stock):
-    """What is known of a slot at a moment at which its type is seen so, and the
-    outlook.
-    """
+    """Return the moment at which a type has this observed status, and the outlook."""
     made = cg.day("hectic", slots=list(slots), **stock)
     view = made.moment([], now_s)
     outlook = Outlook(view.known)

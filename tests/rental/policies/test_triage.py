@@ -136,7 +136,7 @@ class Definition:
         return usd
 
     def index(self, job, slot):
-        """Eq. 3; of a job of several GPUs a GPU."""
+        """Eq. 3; of a job of several GPUs, per GPU."""
         work_s, left_s, delay, _ = self.on_slot(job, slot)
         chance, _ = beyond(delay, left_s)
         rate = self.rate(job.deadline_s - work_s, chance)
@@ -194,7 +194,7 @@ class Definition:
         return there_usd < here_usd + job.weight * self.cost(delay, here_s)
 
     def until_s(self, job, slot, offers, left):
-        """For how long a job is held, 0 for as short as can be; None: it is not."""
+        """Return how long a job is held, 0 for the shortest time; None if it is not."""
         for later in self.outlook.moment(self.view, slot)[1]:
             if self.later_is_cheaper(job, slot, later):
                 self.reasons["seen" if later.seen else "hour"] += 1

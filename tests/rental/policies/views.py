@@ -1,4 +1,4 @@
-"""Views that a test writes by hand, and what a policy makes of them."""
+"""Views written by hand, and the assignments of policies on them."""
 
 from dataclasses import replace
 

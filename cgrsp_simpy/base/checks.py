@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 BILLION = 10**9
-MOST_WHOLE = 1e15  # of a column: up to here floats are exact
+MOST_WHOLE = 1e15  # largest integer in a column, exact as a float
 MOST_SHOWN = 400  # characters of a value in a message
-MOST_DIGITS = 40  # of a whole number in a message
+MOST_DIGITS = 40  # digits of an integer shown in a message
 
 
 class InputError(ValueError):
@@ -38,7 +38,8 @@ def shown(value: object) -> str:
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
         return f"a whole number of more than {MOST_DIGITS} digits"
     try:
-        text = " ".join(map(str.strip, repr(value).splitlines()))  # of arrays
+        # arrays have several lines
+        text = " ".join(map(str.strip, repr(value).splitlines()))
     except Exception:
         # Python writes no list that is nested deeply; the __repr__ of a user's class
         # may fail

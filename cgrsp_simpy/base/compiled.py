@@ -84,8 +84,8 @@ def compiled(function: F) -> F:
     return cast(F, cached(function, numba.njit)) if COMPILED else function
 
 
-# of what compiled code alone calls: the code that lets Python call it takes most of the
-# time of compiling
+# options of functions called by compiled code only: without the Python wrapper, which
+# takes most of the compilation time
 CALLEE = {"_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 

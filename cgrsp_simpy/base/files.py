@@ -36,13 +36,13 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 
-MOST_BYTES = 1 << 28  # of a file that is read, unpacked
-MOST_LINES = 2_000_000  # of one, likewise
+MOST_BYTES = 1 << 28  # maximum size of an input file, unpacked
+MOST_LINES = 2_000_000  # maximum number of lines of an input file
 TOO_LARGE = "not JSON (nested too deeply, or a number with thousands of digits)"
 _LARGE = ContextVar("large", default=False)
 _NAMING = ContextVar("naming", default=True)
 BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML that needs no quotes
-HALF = re.compile("[\ud800-\udfff]")  # of a pair in UTF-16; no character of its own
+HALF = re.compile("[\ud800-\udfff]")  # UTF-16 surrogates, which are not characters
 READING = (
     ArithmeticError,
     AttributeError,
@@ -363,7 +363,7 @@ def json_of(text: str, **how: Any) -> Any:
     """Parse JSON text; a one-line InputError if it is invalid."""
     try:
         return json.loads(text, **how)
-    except InputError:  # of a parser in `how`
+    except InputError:  # raised by a parser in `how`
         raise
     except json.JSONDecodeError as error:
         raise InputError(

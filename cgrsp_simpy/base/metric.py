@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 PLAIN = (int, float, bool, str, type(None))
-# where the classes of parts are from
+# packages whose classes may be parts
 KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
 
 

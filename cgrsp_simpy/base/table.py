@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins a formula
+# first characters of a formula in spreadsheets
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-# what moves the cursor, colours, hides or turns text round, or cannot be written at all
+# characters that move the cursor, colour, hide or reverse text, or cannot be encoded
 CONTROLS = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e"
     r"\u2060-\u206f\ufeff\ud800-\udfff]"

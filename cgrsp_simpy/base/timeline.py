@@ -13,7 +13,7 @@ import numpy.typing as npt
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import require
 
-MOST_LETTERS = 40  # of the name of a phase or process in a record
+MOST_LETTERS = 40  # length of a phase or process name in a record
 PHASES = ("provisioning", "executing")  # phases of a job at a place
 CLAIM = np.dtype(
     [

@@ -136,7 +136,7 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         " or rent, advice, clusters.",
     ),
 }
-SILENT_S, EVERY_S = 1.0, 0.5  # of the line of a working command
+SILENT_S, EVERY_S = 1.0, 0.5  # delay and period of the progress line
 
 QUIET = {  # loggers, with the lowest level shown
     "matplotlib": logging.WARNING,  # it logs how it saves
@@ -441,6 +441,6 @@ def _interrupted(what: str, end: KeyboardInterrupt) -> int:
 
 
 def _failed(line: str, status: int) -> int:
-    with suppress(OSError):  # of a log on a full disk
+    with suppress(OSError):  # stderr may be on a full disk
         print(visible(" ".join(line.split())), file=sys.stderr)
     return status

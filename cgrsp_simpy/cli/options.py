@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cgrsp_simpy.studies.study import Results
 
 log = logging.getLogger(__name__)
-BYTES_A_JOB = 1000  # of a run with records, roughly
+BYTES_A_JOB = 1000  # rough memory per job of a run with records
 MOST_S, MOST_HELD = 3600, 8e9  # limits without --yes
 
 

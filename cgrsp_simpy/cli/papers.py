@@ -261,7 +261,7 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
         elif getattr(args, option):
             sizes[option] = getattr(args, option)
     words = list(args.words)
-    if "scenario" in parameters and words:  # of the thesis
+    if "scenario" in parameters and words:  # thesis figures
         worded = Worded("hectic", words)
         worded.single("papers figures")
         return {**sizes, "scenario": worded.parameters}

@@ -24,7 +24,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.toml import tables, tables_schema
 from cgrsp_simpy.studies.subject import Parameter, subject_of
 
-WIDEST = 40  # in characters of a value
+WIDEST = 40  # characters of a value in the list
 LOG_WORDS = {
     "trace": "Log of jobs, plain or gzipped.",
     "log.format": f"{', '.join(FORMATS)}; by default recognised by the content.",

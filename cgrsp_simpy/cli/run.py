@@ -200,7 +200,7 @@ def grouped_answer(
     seeds: Sequence[int] = (),
 ) -> Answer:
     """Return figures per value of a log's column."""
-    if args.by in rows[0]:  # of a single run
+    if args.by in rows[0]:  # a single run
         rows = [
             {"by": args.by, "value": row[args.by]}
             | {name: value for name, value in row.items() if name != args.by}

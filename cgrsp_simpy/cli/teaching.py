@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 PACKAGE = Path(__file__).parents[1]
 SCENARIOS = PACKAGE.parent / "scenarios"  # in a checkout
 PLACES = (PACKAGE / "lectures", SCENARIOS / "lectures")
-SOURCES = "the repository and the source distribution"  # what a wheel does not hold
+SOURCES = "the repository and the source distribution"  # not part of a wheel
 
 
 def _add_lectures(parser: argparse.ArgumentParser) -> None:

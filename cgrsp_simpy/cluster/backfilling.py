@@ -182,11 +182,11 @@ class Conservative:
 
     def __init__(self) -> None:
         self.reserved, self._kept = dict[int, Reservation](), dict[int, Reservation]()
-        self._coming = list[tuple[float, int]]()  # when the reserved start, in order
+        self._coming = list[tuple[float, int]]()  # reserved starts, in order of time
         # need -> run times in order, and the earliest starts of jobs with these times
         self._earliest = dict[Any, tuple[list[float], list[float]]]()
         self._profile: Profile
-        self._steps: Any = None  # of the profile, after `restore`
+        self._steps: Any = None  # steps of the profile, after `restore`
 
     def save(self) -> dict[str, Any]:
         """Return the reservations of waiting and running jobs, and the profile."""

@@ -326,7 +326,7 @@ class Pools(Nodes):
         return room
 
 
-# in which the memory of the largest node is counted, if it has more GB
+# units of memory per largest node, if it has more GB than this
 MEMORY_STEPS = 256
 
 Gpus = Annotated[int, limits("a whole number >= 0, at most 10,000", ge=0, le=10_000)]

@@ -117,7 +117,7 @@ ORDERS: dict[str, Callable[[View, Ints], Floats | Ints]] = {
     "shortest": lambda view, queue: view.jobs.estimate_s[queue],
     "widest": lambda view, queue: -view.jobs.gpus[queue],
 }
-# what happens behind a job that does not fit
+# treatment of jobs behind one that does not fit
 BLOCKED: dict[str, Callable[[View, list[int]], Starts]] = {
     "skip": start_in_order,
     "wait": start_until_blocked,
@@ -153,7 +153,7 @@ class Received:
 
     def __init__(self, half_life_s: float = inf) -> None:
         self.half_life_s, self._now_s = half_life_s, -inf
-        self._ended = defaultdict[int, float](float)  # of jobs that have ended, by user
+        self._ended = defaultdict[int, float](float)  # usage by ended jobs, per user
         self._jobs_ended = 0  # how many of these have been added
         self._view: View | None = None
 

@@ -48,15 +48,15 @@ MOST_UNEXPLAINED = 0.1
 GRACE_S = 60.0
 # weight of the second question; chosen on 30 separate logs
 TIE = 0.02
-# in a log of more jobs, a simulation that is refuted is ended: see `_waits`
+# above this number of jobs, a rejected simulation is stopped: see `_waits`
 LONG = 50_000
 MOMENTS = 2000  # maximum number judged, evenly spread
 # recorded jobs end this much before others start: sums of times are rounded
 EARLY_S = 1e-3
 ROUNDING_S = 1.0  # times of a log are often in whole seconds
-BLOCKS = 20  # of jobs in a bootstrap
-FIGURES = ("wait_s", "wait_p50_s", "wait_p95_s")  # of the waits
-# what a what-if may change, and the types of the values
+BLOCKS = 20  # number of blocks of jobs in a bootstrap
+FIGURES = ("wait_s", "wait_p50_s", "wait_p95_s")  # figures of the waits
+# parameters that a what-if may change, and the types of their values
 CHANGES: dict[str, type] = {
     "nodes": int,
     "scheduler": str,

@@ -30,7 +30,7 @@ from cgrsp_simpy.engine.resources import ResourceSpec, pools
 from cgrsp_simpy.engine.simulation import Process, Simulation
 from cgrsp_simpy.studies.subject import Subject
 
-# what a scheduler needs of the jobs, by the column that holds it
+# column of the jobs -> noun for it, if a scheduler needs the column
 NEEDED = {
     "iterations": "the work of each job (iterations)",
     "family": "the model family of each job",

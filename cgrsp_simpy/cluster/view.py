@@ -109,10 +109,10 @@ class View(view.View):
         # indices
         self._ranks: dict[int, tuple[float, int]] = {}
         self._key = None if in_order else self._ranks.__getitem__
-        # of all jobs; empty: their GPUs
+        # needs of all jobs; empty: their GPUs
         self._needs_by_job = needs
         self._needs: list[Any] = SealedList()
-        self._left: Any = run.free  # what the engine counts, by node
+        self._left: Any = run.free  # free capacity by node, updated by the engine
         self._nodes, self._free = nodes, nodes.all
         self._gpus = SealedList()
         self._estimate_s = SealedList()

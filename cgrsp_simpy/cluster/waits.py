@@ -26,7 +26,7 @@ from cgrsp_simpy.cluster.jobs import Jobs
 
 LEVELS = (0.05, 0.5, 0.95)
 LAST = 200  # known waits of a size class, for the control
-FEW = 20  # below so many known waits of a class, those of all classes are taken
+FEW = 20  # with fewer known waits of a class, those of all classes are used
 EVERY = 6000  # jobs between two fits
 LEARNED = 40_000  # jobs, the latest, that a fit learns from
 CALIBRATED = 2000  # latest known waits that stretch the quantiles
@@ -117,7 +117,7 @@ class _Queue:
         self.running, self.started = _Line(), [False] * jobs.jobs
         self.of_kind = Counter[Hashable]()  # waiting jobs by queue and by user
         self.last: dict[Hashable, _LastWaits] = {}
-        self.starts_s = deque[float]()  # of the last hour
+        self.starts_s = deque[float]()  # starts within the last hour
         # time, whether it is a start, job
         self.events: list[tuple[float, bool, int]] = []
 

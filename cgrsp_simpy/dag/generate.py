@@ -122,7 +122,7 @@ TFLOP_PER_GB = 0.25e-3
 STATES = 4  # per parameter: its value, its gradient and two moments of Adam
 SCHEDULES = ("gpipe", "1f1b")
 
-NAMES = {  # by kind: of replica, micro-batch or step, layer and shard
+NAMES = {  # kind -> name by replica, micro-batch or step, layer and shard
     "forward": "r{} m{} l{}.{} forward",
     "backward": "r{} m{} l{}.{} backward",
     "ring": "r{0} l{2}.{3} ring {1}",

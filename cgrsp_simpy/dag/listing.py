@@ -85,7 +85,7 @@ class Memory:
         # after each unit: minus the most memory left, which rises
         self._full_mb = [-free_mb[gpus].max()]
         self._last = np.zeros(len(gpus), dtype=np.int64)  # the last unit on each GPU
-        # by number of a unit: the one after which each GPU has received one since
+        # per assigned unit: the one after which each GPU has received a unit again
         self._again: list[int] = []
 
     def take(self, gpu: int) -> None:
@@ -147,7 +147,7 @@ class Draft:
         if self.insertion:
             gaps_s = map(Runs.gap_s, self.runs, ready_s.tolist(), takes_s.tolist())
             starts_s = np.array(list(gaps_s))
-        # then the whole unit comes, after what is left of the others
+        # then the whole unit follows, after the remaining nodes of the others
         is_first = room.on[unit] < 0
         ends_s = starts_s + (room.unit_s[unit] + room.left_s if is_first else takes_s)
         allowed = room.allowed(unit)

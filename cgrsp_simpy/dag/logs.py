@@ -143,7 +143,7 @@ def read_graph(text: str) -> str | Graph:
 
 def _graph(name: str, work_s: np.ndarray, tags: Tags) -> Graph:
     tasks = tags["job_id"]
-    place: dict[str, int] = {}  # of tasks, by their numbers
+    place: dict[str, int] = {}  # task number -> index
     needs: list[tuple[str, int]] = []
     for node, task in enumerate(tasks):
         if matched := TASK.fullmatch(task):

@@ -136,7 +136,7 @@ class Platform:
 
 
 MOST_GPUS = 10_000  # every pair of them is a link
-MOST_GB = 1e9  # of one of them
+MOST_GB = 1e9  # maximum memory of a GPU
 
 
 Memory = Annotated[
@@ -261,7 +261,7 @@ def read_platform(path: str | Path) -> Platform:
         require(len(gpus) > 0, "GPUs", 0, "at least one")
         require(len(gpus) <= MOST_GPUS, "GPUs", len(gpus), f"at most {MOST_GPUS:,}")
         servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
-        members: dict[str, list[int]] = {}  # of servers, and of GPUs that have a name
+        members: dict[str, list[int]] = {}  # server or named GPU -> GPU indices
         for place, gpu in enumerate(gpus):
             require(
                 gpu.name not in servers,

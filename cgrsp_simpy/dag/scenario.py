@@ -69,7 +69,7 @@ def at_once(problem: Problem) -> Iterator[tuple[float, Node]]:
 class DagSubject(Subject):
     """DAG subject: plans are made before a run, online policies decide during it."""
 
-    pace_per_s = 10_000.0  # of a search that learns
+    pace_per_s = 10_000.0  # evaluations per second of a learning search
 
     def draw(self, seed: int) -> Problem:
         """Return the graph and the GPUs of a seed."""

@@ -99,7 +99,7 @@ QUANTILES = [
     f"p{percent}_{name}_min" for name in ("wait", "tardiness") for percent in PERCENT
 ]
 UNITS = re.compile("_(min|pct|usd)$")
-NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # in a target
+NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+) *%?"  # number in a target
 
 
 @checked

@@ -48,11 +48,11 @@ SLOT_LOOKS = (
     Look("#000000", "v", (0, (1, 1))),
 )
 DEAREST = 1.6  # greatest cost inside the axes, over the least
-UNDER: dict[str, Any] = {  # of a text under its point
+UNDER: dict[str, Any] = {  # alignment of a text below its point
     **{"textcoords": "offset points", "ha": "center", "va": "center"},
     "fontsize": "small",
 }
-BESIDE: dict[str, Any] = {  # of a text to the right of its point
+BESIDE: dict[str, Any] = {  # alignment of a text to the right of its point
     **{"textcoords": "offset points", "va": "center", "fontsize": "small"},
 }
 

@@ -19,7 +19,7 @@ from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.simulation import Process
 from cgrsp_simpy.engine.state import State, carry_out
 
-LEVELS = (0.05, 0.5, 0.95)  # of a median and its 90 % range
+LEVELS = (0.05, 0.5, 0.95)  # quantiles: median and 90 % range
 PARTS = ("p5", "median", "p95")  # their names
 LOOK_S = 60.0  # between looks at whether a run may stop
 FIGURES = {
@@ -269,7 +269,7 @@ class Forecast:
 
 def _range(name: str, values: Any) -> dict[str, Any]:
     """Return the quantiles LEVELS of times over the runs, in seconds."""
-    # by this method a range of n runs holds a further one with the chance of 90 %
+    # with this method the range covers a further run with probability 90 %
     quantiles = np.quantile(values, LEVELS, axis=0, method="weibull").tolist()
     return {f"{name}_{part}_s": value for part, value in zip(PARTS, quantiles)}
 

@@ -20,7 +20,7 @@ TAIL = 1e-3  # probability of a longer time at the truncation of a distribution
 # ratio of factors within a level of a log, larger if that takes more levels per
 # class
 NEAR, MOST_LEVELS = 1.25, 8
-ROUNDING_S = 1e-9  # of an instant
+ROUNDING_S = 1e-9  # rounding error of an instant
 SAME_S = 0.01  # bounds of a delay that are closer count as the lower one
 
 Factor = Callable[[np.ndarray], np.ndarray]

@@ -61,7 +61,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
 INCONVENIENCE = {"misses_usd": "misses", "late_usd": "lateness", "waits_usd": "waiting"}
-PARTS = BILLS | INCONVENIENCE  # of the cost of a day, with their names
+PARTS = BILLS | INCONVENIENCE  # parts of the daily cost -> their names
 COST = "total_usd"  # their sum
 # the same with other prices of misses, lateness and waits: factors of these
 REPRICED = {"half_price_usd": 0.5, "double_price_usd": 2.0}
@@ -72,7 +72,7 @@ FIXED, FREE = "fixed types", "free types"
 MOST_USD = 1e9  # greatest price, so that sums stay finite
 PERCENT = (90, 95, 99)  # quantiles that a target can limit
 BOUNDED = re.compile("(miss_pct|wait_min|tardiness_min)$")  # by `least_figures`
-ROUNDING = 1e-9  # of a figure, against a limit
+ROUNDING = 1e-9  # rounding error of a figure when compared with a limit
 LEAST_SEEDS = 3  # two may agree by chance and give a narrow interval
 
 # a price -> the policy parameter that uses it
@@ -502,9 +502,9 @@ def _with_enough(value: Mean) -> Mean:
 
 # ---- slots by the hour ----
 
-FACTORS = (1.0, 1.5, 2.0, 3.0)  # of the mean number of slots in use
-MOST_SPANS = 4  # of a first schedule, so that it can be followed by people
-MOVES_H = (1, -1, 3, -3)  # of the hours at which slots open and close
+FACTORS = (1.0, 1.5, 2.0, 3.0)  # multiples of the mean number of slots in use
+MOST_SPANS = 4  # spans of a first schedule, few enough for people to follow
+MOVES_H = (1, -1, 3, -3)  # shifts of opening and closing hours
 STEP_S = 300.0  # between counts of the slots in use
 
 
@@ -567,10 +567,10 @@ def neighbours(option: Option, least: int) -> list[Option]:
 CHANGES = ("policy", "types", "slots")
 # kinds of change, the smallest first
 LEVELS = [level for number in range(4) for level in combinations(CHANGES, number)]
-SEARCHED_JOBS = 2000  # per option, roughly
+SEARCHED_JOBS = 2000  # approximate number of jobs per option
 MOST_SEEDS = 6
-KEPT = 3  # per race
-TIE = 0.02  # greatest difference of plans that are called equal, as a share of the cost
+KEPT = 3  # survivors per race
+TIE = 0.02  # maximum cost difference of plans called equal, as a share of the cost
 FINALISTS = 4
 
 
@@ -695,7 +695,7 @@ class Search:
         fixed = option._replace(hours=())
         used = self.slots_in_use(fixed)
         ahead = ceil(self.trials.scenario.opening.boot_s / 3600)
-        # those of a peak are ordered before it
+        # slots for a peak are ordered before it
         used = np.max([np.roll(used, -hours) for hours in range(ahead + 1)], axis=0)
         least = max(1, self.trials.least)
         starts = [

@@ -61,7 +61,7 @@ class JointRequest(simpy.Event):
             request.__exit__(*error)
 
 
-Turn = Any  # what a process yields: SimPy's request of a resource, or a JointRequest
+Turn = Any  # yielded by a process: SimPy's request of a resource, or a JointRequest
 
 
 class Callbacks(list[Any]):
@@ -154,7 +154,7 @@ class Claim(simpy.Event):
     def __init__(
         self, run: Any, job: Any, patience_s: float, request_at_grant: bool
     ) -> None:
-        # what simpy.Event sets, without its call: env and callbacks
+        # set the attributes of simpy.Event without its call
         self.env = run.env
         # the request comes first, so that the job has started when its process goes on
         self.callbacks = Callbacks(

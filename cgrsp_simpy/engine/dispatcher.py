@@ -128,7 +128,7 @@ class Dispatcher:
                 self._grant(item, now_s)
         if wake_s < math.inf:
             delay_s = delay_until(now_s, wake_s)
-            # its value is what a stepped run lists: an event "wake" of no job
+            # a stepped run lists its value: an event "wake" without a job
             self.wake = self.env.timeout(delay_s, ("wake", None))
             self.wake.callbacks = [self._woken]
 
@@ -137,7 +137,7 @@ class Dispatcher:
         try:
             job, assignment = item
             claim = self.pending_claims.pop(job)
-        except Exception:  # also of the hash of a user's class
+        except Exception:  # the hash of a user's class may fail, too
             raise self.caller.no_such_job(item) from None
         claim.state, claim.granted_s, claim.assignment = GRANTED, now_s, assignment
         try:

@@ -71,7 +71,7 @@ def is_invalid_yield(error: BaseException | None) -> bool:
 
 
 Listener = Callable[[Event], object]  # called with each event of a run
-LARGEST_ID = 2**63 - 1  # of columns
+LARGEST_ID = 2**63 - 1  # largest integer of a column
 
 
 def claimant(key: Any) -> Any:
@@ -152,7 +152,7 @@ class Timeout(simpy.Timeout):
                 f"timeout({delay!r}) must be a finite number of seconds, at least 0;"
                 " to wait without a time limit, yield an event such as env.event()"
             ) from None
-        # what simpy.Timeout does, without its calls: there are three timeouts per job
+        # inlined simpy.Timeout, for speed: there are three timeouts per job
         self.env, self.callbacks, self._delay = env, [], delay
         self._ok, self._value = True, value
         heappush(env._queue, (env._now + delay, NORMAL, next(env._eid), self))

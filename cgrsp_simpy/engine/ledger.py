@@ -64,8 +64,8 @@ class Ledger:
         self.held_s = [0.0] * len(resources)
         self.closed_s = [0.0] * len(resources)
         self.closed: dict[int, int] = {}
-        # by number, of closed resources: the amount that nobody holds; and since when
-        # it has not been added to `closed_s`
+        # per closed resource: the unused amount, and the time up to which it was added
+        # to `closed_s`
         self._withheld: dict[int, float] = {}
         self._closed_since: dict[int, float] = {}
 

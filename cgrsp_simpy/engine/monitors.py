@@ -211,7 +211,7 @@ def _counted(start: float, begins: Any, ends: Any) -> Series:
     """
     times, number = counted(begins, ends[~np.isnan(ends)])
     times, number = np.append(start, times), np.append(0, number)
-    # one that leaves and one that comes at an instant are never present together
+    # a departure and an arrival at one instant are never present together
     last = np.append(np.diff(times) > 0, True)
     return times[last], number[last]
 

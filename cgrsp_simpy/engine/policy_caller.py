@@ -102,7 +102,7 @@ class PolicyCaller:
         try:
             job, _ = item
             hash(job)
-        except Exception:  # also of the hash of a user's class
+        except Exception:  # the hash of a user's class may fail, too
             return self.wrong(
                 f"returned {shown(item)}, which is neither a pair (job, resources) nor"
                 " a Wake"

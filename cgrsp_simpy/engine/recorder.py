@@ -158,7 +158,7 @@ class EventRecorder(simpy.Environment):
         # names; objects to which the model refers no more are forgotten
         self._processes: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._resources: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._numbers: Counter[str] = Counter()  # of equal names
+        self._numbers: Counter[str] = Counter()  # processes per name
         self._sources: dict[str, tuple[list[str], int]] = {}
         super().__init__(initial_time)
 
@@ -226,7 +226,8 @@ class EventRecorder(simpy.Environment):
         name = type(event).__name__
         words = NAMES.get(name) or re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
         delay = f" {plain(event._delay)}" if isinstance(event, simpy.Timeout) else ""
-        text = plain(getattr(event._value, "cause", event._value))  # of an interrupt
+        # cause of an interrupt
+        text = plain(getattr(event._value, "cause", event._value))
         return f"{words.strip('_')}{delay}{text and f': {text}'}"
 
     def _resource(self, resource: Any, name: str) -> ResourceState:
@@ -287,7 +288,7 @@ class EventRecorder(simpy.Environment):
         if resource not in self._resources and not name:
             self._name_resources(process)
         if resource not in self._resources:
-            if label := getattr(resource, "label", ""):  # of a cg.Model
+            if label := getattr(resource, "label", ""):  # resource of a cg.Model
                 name = f"{label} {resource.index}"
             name = str(getattr(resource, "name", name) or type(resource).__name__)
             self._numbers[f"resource {name}"] += 1

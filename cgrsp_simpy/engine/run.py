@@ -68,7 +68,7 @@ class Records:
         self._row_names = (*TIMES, *report.claim_columns, *model.columns)
         self._width = 1 + len(self._row_names)
         self._most = BLOCK * self._width
-        self._values: list[Any] = []  # of rows that are not summed up yet
+        self._values: list[Any] = []  # values of rows not yet in the sums
         self._summed_up = 0  # number of rows
         self._job_fields: tuple[str, ...] = ()
         self._jobs_are_tuples = True

@@ -49,7 +49,7 @@ from cgrsp_simpy.engine.resources import ResourceSpec
 from cgrsp_simpy.engine.run import Records, Run
 from cgrsp_simpy.engine.watchdog import MANY, Watchdog, ended_without
 
-Process = Generator[simpy.Event, Any, Any]  # what SimPy runs
+Process = Generator[simpy.Event, Any, Any]  # generator of a SimPy process
 
 
 def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
@@ -152,7 +152,7 @@ class Simulation:
 
     _is_guarded = False
 
-    if TYPE_CHECKING:  # what a model or its user adds
+    if TYPE_CHECKING:  # attributes added by models and users
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -542,7 +542,7 @@ class Simulation:
         del self.granted_claims[claim]
         if self.listener and started and not claim.revoked:
             self.emit("finish", claim, self.report.describe("finish", claim))
-        # else the process has not heard of the grant, or has declined it at once
+        # else the grant has not been delivered, or was declined at once
         if started or claim.revoked or claim.granted_s < self.env._now:
             self._update_job(claim)
         for request in claim.turns:
@@ -590,7 +590,7 @@ class Simulation:
         claim.revoked, process = True, claim.process
 
         def interrupt(_: Any) -> None:
-            if claim.state != ENDED:  # else it has left before it heard of the grant
+            if claim.state != ENDED:  # else it left before the grant was delivered
                 process.interrupt(cause)
 
         # SimPy sets the callbacks of an event that has happened to None

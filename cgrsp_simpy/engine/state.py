@@ -45,7 +45,7 @@ from cgrsp_simpy.base.table import json_text
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.simulation import Simulation
 
-MOST_JOBS = 10_000  # of a state
+MOST_JOBS = 10_000  # maximum number of jobs of a state
 
 
 @declared("{} of job {id}")
@@ -331,7 +331,7 @@ class Replay:
     def __getattr__(self, name: str) -> Any:
         if name == "policy":  # not set yet, while copying
             raise AttributeError(name)
-        return getattr(self.policy, name)  # what the policy declares
+        return getattr(self.policy, name)  # declarations of the policy
 
     def __call__(self, view: Any) -> Iterator[Any]:
         run = view._run
@@ -380,7 +380,7 @@ class FromStateSubject:
 
     def simulation(self, policy: Any, seed: int, **how: Any) -> Simulation:
         """Set up a run without starting it."""
-        # that of a run which is repeated is a Replay already
+        # the policy of a repeated run is already a Replay
         replay = Replay(_inner(policy), self.model.state)
         base: Any = super()
         live: Simulation = base.simulation(replay, seed, **how)

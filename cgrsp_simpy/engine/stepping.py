@@ -140,12 +140,12 @@ def _holders(run: Simulation) -> dict[int, tuple[Holder, ...]]:
     """Return the jobs that hold each resource, by its index; of one machine's
     resources, such as cores and memory, only the first is used.
     """
-    numbers: dict[int, int] = {}  # of the first resource, by index
+    numbers: dict[int, int] = {}  # claims per index of the first resource
     for number, resource in enumerate(run.resources):
         numbers.setdefault(resource.index, number)
     holders: dict[int, tuple[Holder, ...]] = dict.fromkeys(numbers, ())
     for claim in run.granted_claims:
-        # else its job does not know of the grant yet
+        # else the grant has not been delivered to its job
         if claim.processed or claim.state == REQUESTED:
             for number, amount in claim.parts:
                 index = run.resources[number].index

@@ -28,7 +28,7 @@ PYODIDE = "0.27.7"  # the version for the pinned jupyterlite-pyodide-kernel
 PYTHON = (3, 12)  # the version in this Pyodide
 LOCK = "pyodide-lock.json"
 CORE = (LOCK, "pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-LOADED = ("ipython", "jedi", "micropip", "sqlite3", "ssl")  # by the kernel
+LOADED = ("ipython", "jedi", "micropip", "sqlite3", "ssl")  # used by the kernel
 PACKAGES = (  # these, and the requirements of this package
     *(*LOADED, "packaging", "cloudpickle", "matplotlib", "numpy", "pydantic-core"),
     *("scipy", "tqdm", "typing-extensions"),

@@ -26,7 +26,7 @@ from cgrsp_simpy.engine.events import is_invalid_yield
 ROUNDING = 1e-6  # smaller tolerances cover rounding only: a count
 # relative error of three significant figures
 THREE_FIGURES = 5e-3
-# that an answer may run per case; five times those of the longest answer in the course
+# maximum lines that an answer may run per case: five times the longest answer
 LINES = 10_000_000
 # end of a judge's run, and how many events it may schedule; results of processes that
 # did not end, and that returned nothing

@@ -76,10 +76,10 @@ def _lcg_arrivals(
 
 # ---- lecture 7: variates ----
 
-# of |Z| under an exponential density with mean 1
+# constant c for |Z| under an exponential density with mean 1
 SMALLEST_C = math.sqrt(2 * math.e / math.pi)
 DAYS, MOST_Z = 1000, 5.0
-# per tenth of an hour
+# expected counts per six minutes
 MEAN_COUNTS = np.repeat([0.2, 1.0, 0.2], [80, 120, 40])
 
 

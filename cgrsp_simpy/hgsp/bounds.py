@@ -22,7 +22,7 @@ from cgrsp_simpy.hgsp.schedule import best_listed
 
 log = logging.getLogger(__name__)
 
-MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # of the program
+MOST_TASKS, MOST_VARIABLES, MOST_INTERVALS = 500, 60_000, 100  # limits of the program
 FINE_EDGES = 2001
 TASKS_AT_ONCE = 200  # limits memory
 ROUNDING = 1e-9  # share of the payments: more than rounding can add to a bound

@@ -33,10 +33,10 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.hgsp.instance import CLUSTERS, COLUMNS, Gpu, Instance, cluster
 
-# at which the distributions of the deadlines take a task's time: the A30's of the text
+# speed used for task times in the deadline distributions: the A30 of the text
 SPEED = 30.0
 SIZES_GB = tuple(float(gb) for gb in range(6, 25) if gb != 9)
-DIGITS = 2  # of arrivals and deadlines
+DIGITS = 2  # decimals of arrivals and deadlines
 
 
 in_order = rule(
@@ -138,7 +138,7 @@ LEVELS = {
         2000, "large", 2000 * 500 / (1000 * 570), (0.5, 1.0), workload=(200.0, 800.0)
     ),
 }
-AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # of their program's `random`
+AUTHORS_SEEDS = {"tasks3": 342, "tasks4": 442}  # seeds of their program's `random`
 
 
 @checked

@@ -200,7 +200,8 @@ class Replan:
     ) -> None:
         check_number("replan_s", every_s, above=0)
         self.name, self._plan, self._every_s = name, plan, every_s
-        self._due_s: float | None = None  # of the next plan; None: no task waits for it
+        # time of the next plan; None: no task waits for it
+        self._due_s: float | None = None
         self._left: list[list[Task]] = []  # per GPU, the last first
 
     def __call__(self, view: View) -> Answer:

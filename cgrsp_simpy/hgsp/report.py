@@ -17,7 +17,7 @@ from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.policies import Plan, planned_s
 from cgrsp_simpy.hgsp.schedule import Schedule
 
-ROUNDING = 1e-12  # of times that a plan and a simulation add up
+ROUNDING = 1e-12  # rounding error of times summed by plan and simulation
 PLANNED = ("gpu_number", "start_s", "finish_s")
 
 METRICS = {

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 5000  # moves between checks of the clock and steps of the course
 ROUNDS = 100  # per draw of random numbers
-MOST_STEPS = 1000  # of the reported course
+MOST_STEPS = 1000  # maximum steps of the reported course
 
 
 @checked

@@ -31,7 +31,7 @@ class LlmSubject(Subject):
         return isinstance(self.model.source, Offered)
 
 
-# of a RequestList, in the order of the fields of a Request
+# columns of a RequestList, in the order of the fields of a Request
 COLUMNS = ("arrival_s", "prompt_tokens", "output_tokens", "weight")
 
 

@@ -59,7 +59,7 @@ ELAPSED = (
     "whose elapsed time is not End - Start (suspended, or the clock changed); the"
     " elapsed time counts"
 )
-SLICE = re.compile(r"gres/[^=,]*\dg\.\d+gb[^=,]*=[1-9]")  # of a GPU: a100_1g.5gb
+SLICE = re.compile(r"gres/[^=,]*\dg\.\d+gb[^=,]*=[1-9]")  # slice of a GPU: a100_1g.5gb
 ENTRY = re.compile(r"[^=,]+=[^=,]*")
 
 

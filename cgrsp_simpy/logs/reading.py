@@ -49,13 +49,13 @@ ROWS = 1 << 10  # per chunk
 SIGNS = {"tab": "\t", "\\t": "\t"}  # words for delimiters
 HEAD = 1 << 16  # characters by which a format is recognised
 CLOCK_S = 1.0  # resolution of the clocks of logs
-NAME = re.compile(r"[\w .()/#%-]{0,60}")  # of a column
+NAME = re.compile(r"[\w .()/#%-]{0,60}")  # name of a column
 UNTIMED = {"service_s": "no run time", "submit_s": "no submit time"}
 MOMENTS = ("submit_s", "ready_s", "start_s", "end_s", "deadline_s")
 SUMMED = ("gpus", "cores", "memory_gb", "nodes")  # over the parts of a job
-MOST_YEARS = 50  # of a log
+MOST_YEARS = 50  # longest log
 YEAR_S = 365.25 * 86400
-DAYS = 36526, 73051  # of Excel, of the years 2000 to 2099
+DAYS = 36526, 73051  # Excel's day numbers of the years 2000 to 2099
 # a number with a decimal comma, and points between thousands
 COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
 

@@ -31,7 +31,7 @@ SINCE = {
     "memory": "memoryInBytes",
     "size": "sizeInBytes",
 }
-KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # of JSON
+KINDS = {"str": "a string", "list": "an array", "dict": "an object"}  # in JSON
 BYTES_PER_GB = 1 << 30
 EDGE_BYTES_PER_GB = 1e9
 

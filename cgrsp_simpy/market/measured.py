@@ -179,7 +179,7 @@ class Polls:
         apart = mean(
             np.concatenate([halves[0] - first, halves[1] - second]), in_order=True
         )
-        width = apart.high - apart.low if apart.n >= 10 else nan  # of halves
+        width = apart.high - apart.low if apart.n >= 10 else nan  # difference of halves
         return float(second - first), width
 
     @property

@@ -15,7 +15,7 @@ from cgrsp_simpy.market.model import LOW, Market, Status, StockSeries
 
 DAY_S = 86400.0  # seconds of a day
 DRAWN = 256  # epochs that are drawn together
-MOST_COURSES = 2_000  # of a type's stock that are drawn until one agrees
+MOST_COURSES = 2_000  # attempts to draw a stock path that agrees
 
 
 def last_poll_s(now_s: float, poll_s: float) -> float:

@@ -172,7 +172,7 @@ def dag(
 
 # ---- the papers ----
 
-SEEDS = ("seeds", "instances", "graphs")  # what runs of figures call their number
+SEEDS = ("seeds", "instances", "graphs")  # names for the number of replications
 VERSIONED = ("cgrsp_simpy", "simpy", "numpy", "scipy", "matplotlib")
 
 
@@ -371,7 +371,7 @@ def _items(
     how = {"executor": executor, **style}
     if name == "thesis":
         how["runs_from"] = folder / "runs"
-    else:  # one set of runs for all figures, which make what they need
+    else:  # one set of runs for all figures
         sizes = with_seeds(paper.figure_parameters, seeds)
         how["runs"] = paper.module.GALLERY.runs(**sizes, executor=executor)
 

@@ -40,7 +40,7 @@ from cgrsp_simpy.plots.style import (
 
 A_ROW = 10  # boxes per row
 LABELLED = 20  # most boxes that have names
-LETTERS = 65  # of job names, in all boxes of a row
+LETTERS = 65  # letters of job names, in all boxes of a row
 WRITTEN = 100  # most boxes that show their jobs
 FLAT = 6  # width over height of all boxes, if there are more
 SIDE = 0.9  # side of a box

@@ -31,11 +31,11 @@ from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 Row = dict[str, Any]
 RowOf = TypeVar("RowOf", bound=Mapping[str, Any])
 Handles = Sequence[Line2D | Patch]
-Rows = Callable[[Any], list[Row]]  # of the runs of a gallery
+Rows = Callable[[Any], list[Row]]  # function of the runs of a gallery
 Draw = Callable[[Canvas, list[Row]], Handles | None]
 DPI = 200
 ENDINGS = ("png", "svg", "pdf")
-# what changes with time
+# metadata that change with time
 UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 LEAST_PT = 7.0  # smallest font size
 OTHER = "other"  # column that names runs that are not the usual ones

@@ -50,7 +50,7 @@ __all__ = [
 NOWHERE = (np.nan, np.nan)  # breaks a line of a plot
 # a band behind intervals and marks
 FRONT: dict[str, Any] = {"color": "0.82", "lw": 5.0, "zorder": 1}
-# of published values in figures
+# text style of published values in figures
 PUBLISHED: dict[str, Any] = {"style": "italic", "color": "0.35"}
 
 
@@ -173,7 +173,7 @@ def _only_if_as_high(ax: Axes, texts: Sequence[Annotation], lane: float) -> None
     def arrange(renderer: RendererBase) -> None:
         height = ax.get_window_extent(renderer).height * lane
         for text in texts:
-            text.set_visible(True)  # what is hidden has no extent
+            text.set_visible(True)  # hidden texts have no extent
             text.set_visible(text.get_window_extent(renderer).height <= height)
 
     AtDrawing(ax, arrange)

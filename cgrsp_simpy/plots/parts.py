@@ -42,10 +42,10 @@ from cgrsp_simpy.plots.style import Look, ink_on
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# of ticks that bear texts
+# formatters of ticks with texts
 NAMES = (FixedFormatter, FuncFormatter, StrCategoryFormatter)
 MATH: WeakSet[Text] = WeakSet()
-# of a plot that makes its texts literal at its end
+# whether an enclosing plot will make its texts literal
 _INSIDE = ContextVar("inside", default=False)
 
 

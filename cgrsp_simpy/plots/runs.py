@@ -366,9 +366,9 @@ NUMBERED = 60  # most jobs with numbers, if these fit
 EDGED = 400  # most jobs with edges
 WIDE = 0.005  # bars from this share of the axis on have white edges
 HEIGHT = 0.78  # height of bars, in rows
-BELOW = 0.05  # from a bar to the line below it, in rows
-THICK = 0.25  # of that line at most, in bar heights
-INK = 0.75  # of a text's height
+BELOW = 0.05  # distance from a bar to the line below it, in rows
+THICK = 0.25  # maximum thickness of that line, in bar heights
+INK = 0.75  # visible share of a text's height
 EXECUTION = PHASES[1]
 
 

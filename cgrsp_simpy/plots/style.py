@@ -138,7 +138,7 @@ LOOKS = {
     **{name: _POLICIES[other] for name, other in _LIKE.items()},
     "ljw": Look(_POLICIES["rh"].colour, "D", (0, (9, 2))),
 }
-_OWN = (  # for a user's policies
+_OWN = (  # styles of a user's policies
     Look("#A52DFF", "p", "-"),
     Look("#78964B", "8", (0, (7, 2))),
     Look("#872D0F", "d", (0, (4, 1.5))),
@@ -151,8 +151,8 @@ DEADLINE = ("#c6bfe0", "#5e3c99")  # loose, tight
 STATUS = ("#c7e9c0", "#41ab5d", "#00441b")  # High, Medium, Low stock met at dispatch
 EXECUTING = COMPLEXITY[1]  # colour of a job that executes
 PROVISIONING = "#e0e0e0"  # colour of a resource in provisioning
-OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # of a model's own
-# of jobs that execute
+OWN_PHASES = ("#a6a6a6", "#7f7f7f", "#595959")  # colours of a user's model
+# colours of executing jobs
 KIND = {
     **{
         f"complexity {level}": colour
@@ -163,7 +163,8 @@ KIND = {
     **dict(zip(("High stock", "Medium stock", "Low stock"), STATUS)),
     "executing": EXECUTING,
 }
-FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}  # of a model's own
+# colours of a user's model with few kinds
+FEW_KINDS = {1: (EXECUTING,), 2: COMPLEXITY[::2], 3: COMPLEXITY}
 IDLE = "#ffffff"  # colour of an idle resource
 MISSED = "#D55E00"  # colour of a missed deadline
 

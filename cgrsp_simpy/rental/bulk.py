@@ -470,7 +470,7 @@ class Bulk:
         self.kinds, self.setting = self.setup.kinds, self.setup.under(policy)
         self.records = Records(scenario.report(scenario), keep)
         self.stock: Stock = scenario.stock_of(seed)
-        self.seen = stream(seed, "seen")  # of the statuses shown
+        self.seen = stream(seed, "seen")  # stream of the statuses shown
         self.claims = BulkClaims(self.records.blocks)
         if keep:
             self.records.claims = self.claims

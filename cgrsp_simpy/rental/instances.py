@@ -25,7 +25,7 @@ from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.rental.terms import PARTS, rounding_s
 from cgrsp_simpy.rental.view import SlotView, View
 
-ROUNDING_S = 1e-3  # of midnight
+ROUNDING_S = 1e-3  # rounding error of midnight
 
 
 class Budget:
@@ -54,7 +54,7 @@ class Budget:
     def __getattr__(self, name: str) -> Any:
         if name in ("policy", "totals"):  # not set yet, while copying
             raise AttributeError(name)
-        return getattr(self.policy, name)  # what the policy declares
+        return getattr(self.policy, name)  # declarations of the policy
 
     def spend(self, now_s: float, cost_usd: float) -> None:
         """Add a cost to the amount spent today."""
@@ -400,7 +400,7 @@ class RentedJob:
         saved_s = written * every_s
         if not suspended:
             return saved_s, written * cost_s
-        # and the work since the last checkpoint; what is left was spent on writing
+        # and the work since the last checkpoint; the rest was spent on writing
         saved_s += min(ran_s - written * (every_s + cost_s), every_s)
         return saved_s, ran_s - saved_s
 

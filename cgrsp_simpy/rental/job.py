@@ -311,7 +311,7 @@ class Service:
         normal, beyond = NormalDist(), 1.0
         if least > 0.0:
             beyond = normal.cdf(-(math.log(least) / sigma + 0.5 * sigma))
-        chance = beyond * (1.0 - uniform)  # of a greater one
+        chance = beyond * (1.0 - uniform)  # chance of a greater one
         if not 0.0 < chance < 1.0:
             return surely if chance <= 0.0 else 0.0
         z = -normal.inv_cdf(chance)
@@ -386,7 +386,7 @@ class ArrivalRates:
         start = self._start() % len(rates)
         first = until[int(start)] + rates[int(start)] * (start % 1)
         periods, rest = np.divmod(first + expected, until[-1])
-        hour = np.searchsorted(until, rest, side="right") - 1  # one in which jobs come
+        hour = np.searchsorted(until, rest, side="right") - 1  # an hour with arrivals
         hours = periods * len(rates) + hour + (rest - until[hour]) / rates[hour] - start
         return np.asarray(np.maximum.accumulate(np.maximum(hours, 0.0)) * 3600.0)
 

@@ -89,7 +89,7 @@ OF_CLASS = (  # per deadline class: figure, label, unit
     ("miss_pct", "missed {} deadlines", "%"),
     ("tardiness_min", "mean tardiness, {}", "min"),
 )
-GAPS = ("wait_gap_min", "miss_gap_pct")  # of a study with lower bounds
+GAPS = ("wait_gap_min", "miss_gap_pct")  # columns of a study with lower bounds
 
 
 KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {

@@ -227,7 +227,7 @@ def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
 
 
 RANKED = 5  # waiting jobs listed per decision
-ROUNDING = 1e-9  # of chances
+ROUNDING = 1e-9  # rounding error of chances
 
 
 def is_traceable(rule: Any) -> bool:

@@ -391,7 +391,8 @@ class Scenario(Model):
         seed: seed of the policy's random numbers and of the statuses shown. Raises
         InputError for an invalid job.
         """
-        view: View = Simulation(self, first_come, seed).view  # of a run never started
+        # view of a run never started
+        view: View = Simulation(self, first_come, seed).view
         names = [deadline_class.name for deadline_class in self.workload.classes]
         for index, end_s in (busy or {}).items():
             view.mark_busy(index, end_s)

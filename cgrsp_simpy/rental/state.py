@@ -254,7 +254,7 @@ class Resumed(Scenario, state.FromState):
             gpu = self.types[types.index(seen.gpu)]
             chances = self.market.probabilities(gpu, seen.seen_s)
             possible = [name for name, chance in zip(NAMES, chances) if chance > 0]
-            if self.market.persists:  # else nothing follows from it
+            if self.market.persists:  # else it has no effect
                 check_one_of(f"status of {seen.gpu}", seen.status, possible)
         for entry in self.state.jobs:
             self._check_entry(entry, types)

@@ -148,11 +148,11 @@ def _pair(entry: Any) -> Sequence[Any] | None:
     return entry if isinstance(entry, (list, tuple)) and len(entry) == 2 else None
 
 
-ROUNDING = 1e-9  # of an increment: sums of doubles
-MOST_S = 1e9  # between two attempts, thirty years
+ROUNDING = 1e-9  # rounding error of sums of doubles, in increments
+MOST_S = 1e9  # maximum time between two attempts: thirty years
 # mean lives of an instance for which what cannot be interrupted may take
 MOST_LIVES = 10.0
-# what cannot be interrupted, that a type has to be in stock for at a stretch
+# uninterruptible time for which a type must be in stock
 LEAST_TIMES = 3.0
 
 

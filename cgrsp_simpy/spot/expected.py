@@ -21,10 +21,10 @@ from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import HOUR_S
 from cgrsp_simpy.spot.view import Choice, View, ZoneView
 
-STEPS = 600  # of the time until the deadline
+STEPS = 600  # steps until the deadline
 AGES_H = ((0.0,), (0.0, 1.0), (0.0, 0.25, 1.0, 4.0))
 """Lower ends of classes of age, hours: one class, two, or four."""
-MOST_STATES = 16  # of all zones together
+MOST_STATES = 16  # maximum number of joint states of all zones
 MOVED = 0.1  # relative change of a price from which a plan is renewed
 PLANNED_H = 3.0  # least age of a plan that is renewed
 

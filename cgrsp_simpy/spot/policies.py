@@ -58,7 +58,7 @@ def uniform_failover(view: View) -> Choice:
 def _uniformly(view: View) -> Choice:
     """Return the choice of uniform progress without spot instances, with hysteresis."""
     job = view.job
-    pace = job.work_s / job.deadline_s  # of ep
+    pace = job.work_s / job.deadline_s  # slope of ep
     ahead_s = 2 * job.overhead_s if view.on == view.on_demand else 0.0
     # ahead of ep(t + ahead) by so much
     lead_s = view.progress_s - view.leaving_s - pace * (view.now_s + ahead_s)

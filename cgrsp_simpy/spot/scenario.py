@@ -181,7 +181,7 @@ class Scenario(Model):
                 yield run.timeout(run.view.left_s)
             end = "done"
         except Interrupt as interrupt:
-            if run.view.left_s < ROUNDING_S:  # in the instant of its last work
+            if run.view.left_s < ROUNDING_S:  # the job completes at this instant
                 end, event = "done", "finish"
             else:
                 end = event = "taken" if interrupt.cause == "taken" else "left"

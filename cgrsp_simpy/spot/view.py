@@ -69,12 +69,12 @@ class View(view.View):
         *("_at", "_claim", "_left_s", "_market", "_moved_s"),
         *("_on", "_on_demand", "_places", "_ready_s"),
     )
-    _market: Market  # with what is to come
+    _market: Market  # including the future
 
     def __init__(self, run: Simulation) -> None:
         super().__init__(run)
         self._places = list[ZoneView]()  # the zones, and on demand
-        self._claim: Claim | None = None  # of the instance that it has
+        self._claim: Claim | None = None  # claim of the current instance
         self._on: int | None = None
         # left: at its last move
         self._left_s, self._ready_s, self._moved_s, self._on_demand = nan, nan, -1.0, 0

@@ -18,7 +18,7 @@ from cgrsp_simpy.base.checks import InputError, WorkerError, check_whole, needed
 from cgrsp_simpy.studies.isolation import Sent, called
 
 MOST_WORKERS = 1024  # processes at once, at most
-SENT_S = 0.5  # of short tasks that are sent to a worker together
+SENT_S = 0.5  # duration of short tasks sent to a worker together
 Key = TypeVar("Key")
 Task = TypeVar("Task")
 Result = TypeVar("Result")

@@ -37,8 +37,8 @@ from cgrsp_simpy.studies.subject import Parameter, Subject
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-RECEIVED = ("env", "draw", "seed")  # what a model receives by these names
-COLUMNS = ("policy", "seed", "error")  # of a study's rows, next to figures
+RECEIVED = ("env", "draw", "seed")  # special parameters of a model
+COLUMNS = ("policy", "seed", "error")  # columns of a study next to figures
 MARK = "_declared_model"  # attribute of a function that is declared to be a model
 
 

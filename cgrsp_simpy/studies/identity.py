@@ -485,7 +485,7 @@ def _imported(name: str, level: int, around: Mapping[str, Any]) -> list[ModuleTy
             return []
         names = itertools.accumulate(name.split("."), "{}.{}".format)
         return list(map(importlib.import_module, names))
-    except Exception:  # of an import, which the run repeats
+    except Exception:  # the run repeats a failed import
         return []
 
 

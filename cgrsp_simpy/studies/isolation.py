@@ -34,12 +34,13 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.studies.identity import home, imported_by
 from cgrsp_simpy.studies.subject import subject_of
 
-# of `random` and `numpy.random`: all code of a process draws from them
+# functions of the global generators in `random` and `numpy.random`
 GLOBAL_GENERATORS = (
     getstate.__self__,  # type: ignore[attr-defined]
     get_state.__self__,  # type: ignore[attr-defined]
 )
-NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}  # of a module
+# names of a module that are not copied
+NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}
 CACHED = type(functools.cache(len))
 _IMPORTS = RLock()  # held while import statements return copies of modules
 ATOMS = {*map(type, (None, True, 0, 0.0, "", b"", (), [])), dict, type, FunctionType}
@@ -181,7 +182,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         for number, generator in enumerate(GLOBAL_GENERATORS):
             if value is generator:
                 return _global_generator, (number,)
-        # as it is, with the file that error messages name
+        # unchanged, with the file named in error messages
         if isinstance(value, CodeType):
             return marshal.loads, (marshal.dumps(value),)
         if isinstance(value, CACHED):

@@ -37,9 +37,9 @@ from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.subject import subject_of
 
-TASK_S = 0.5  # of a task, at least: it is worth a process
-RUN_S = 0.001  # of a run without jobs
-# what a model keeps of a run, as plain values; a text is the error that ended the run
+TASK_S = 0.5  # minimum duration of a task that is worth a process
+RUN_S = 0.001  # duration of a run without jobs
+# plain values that a model keeps of a run, or the text of the error that ended it
 Outcome = Any
 
 
@@ -299,7 +299,7 @@ def replicate(
         for policy in policies
     }
     for scenario, policy in pairs.values():
-        # what cannot be copied is refused before the first run
+        # reject values that cannot be copied before the first run
         isolated(scenario, policy)
     blocks = _blocks(wanted)
     workers = executor if isinstance(executor, int) else 1

@@ -226,7 +226,7 @@ class Subject:
             )
         inner = [name for name in parameters if name.partition(".")[0] in parameters]
         inner = [name for name in inner if "." in name]
-        if inner:  # of a part that is given as a whole, too
+        if inner:  # also for a part given as a whole
             whole = {name: parameters[name] for name in parameters if name not in inner}
             rest = {name: parameters[name] for name in inner}
             return subject_of(self.varied(**whole)).varied(**rest)

@@ -22,7 +22,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 # series with one value per entity; others are levels, which hold until the next time
 OBSERVED = ("wait", "response", "value")
-COLUMNS = {"wait": "start_s", "response": "finish_s"}  # of a cg.Model: ends of times
+COLUMNS = {"wait": "start_s", "response": "finish_s"}  # end times of a cg.Model
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,7 +156,7 @@ def _waiting(
 
 # ---- the analyzer (waiting-policies.txt Section 5) ----
 
-MOST_SERVERS = 1_000_000  # that are tried
+MOST_SERVERS = 1_000_000  # largest number tried
 FIGURES = ("wait_s", "price", "on_demand_fraction", "servers")
 OBJECTIVES = ("price", "opportunity", "total")
 """Objectives of `optimum`."""
@@ -266,7 +266,7 @@ def optimum(
         "total": state.wait_s + service_s,
     }
     value = np.where(pays, state.price * waited_s[by], np.inf)
-    best = int(np.lexsort((state.price, value))[0])  # of equals the cheapest
+    best = int(np.lexsort((state.price, value))[0])  # the cheapest of equal ones
     if not pays.any() or (
         chosen.rents and by == "total" and prices.on_demand * service_s < value[best]
     ):

@@ -186,14 +186,14 @@ def scenario_jobs(scenario: Any, gpu: str, seed: int = 0) -> ListedJobs:
 
 DAY_S = 86_400.0
 PAUSE_S = 180.0, 180_000.0  # least and most: 3 minutes and 50 hours
-# of an array: mean size, and mean gap between its jobs, seconds
+# array jobs: mean size, and mean gap within an array, seconds
 ARRAY_JOBS, WITHIN_S = 8.0, 0.1
 # 92 jobs per day; with much fewer, gaps between arrays would exceed the longest
 LEAST_PER_S = 0.001
 # arrays of jobs 0.1 s apart follow one another: there is no room for more than 11 per
 # second
 MOST_PER_S = 5.0
-# of the jobs that are exponential: their share and their mean running time, seconds
+# jobs with exponential times: their share and mean running time, seconds
 SHORT_SHARE, SHORT_MEAN_S = 0.55, 45.0
 CORES = 2 ** np.arange(5)
 CORES_SHARES = np.array([0.6**k for k in range(5)]) / summed(0.6**k for k in range(5))

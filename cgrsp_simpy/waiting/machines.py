@@ -21,7 +21,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 
-GB_PER_CORE = 4.0  # of a fixed machine, as on an m5.16xlarge
+GB_PER_CORE = 4.0  # fixed machine, as on an m5.16xlarge
 WRITTEN = (
     "machines(={0!r}) must be a number of machines with their cores and GB, such as"
     " 3, 3x64 or 3x64x256"

@@ -51,16 +51,16 @@ from cgrsp_simpy.waiting.policies import (
 from cgrsp_simpy.waiting.recursion import COMPILED_FROM, started
 
 YEAR_D = 365
-# of resampled blocks, days, and how many a log holds
+# lengths of resampled blocks, days, and minimum number of blocks in a log
 LENGTHS_D, LEAST_BLOCKS = (1, 3, 7), 4
 YEAR_H = 24.0 * YEAR_D
-REDRAWN = 2_000  # of the days
+REDRAWN = 2_000  # resamples of the days
 LEAST_D = 14  # shortest sufficient log: each day of the week twice
 # shares of the price, above which a log is too short
 MOST_WIDTH, MOST_REGRET = 0.25, 0.1
 # share of the limit that a policy without its own limit may use up in the worst part
 MARGIN = 0.5
-LEAST_GAIN = 0.001  # of the objective, to go on trying other t and b
+LEAST_GAIN = 0.001  # relative gain for which other t and b are tried
 STEP = 1.1  # ratio of consecutive numbers of machines
 FREE_WAIT_S = 3600.0  # initial b if there is a budget and no limit
 UNITS = {"d": DAY_S, "h": 3600, "min": 60}

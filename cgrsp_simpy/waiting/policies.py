@@ -46,7 +46,7 @@ class View(engine.View):
         # in the order in which they became idle
         self._idle = list(reversed(range(self._machines)))
         # both from the first time that they are asked for
-        self._arrived: deque[Job] | None = None  # in this order; some wait no longer
+        self._arrived: deque[Job] | None = None  # by arrival; some wait no longer
         self._by_time: SealedList | None = None
 
     @property

@@ -61,7 +61,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 COURSE = GANTT = ("fifo", "hps", "easy")
 GANTT_H = 24.0
-BLOCK = ["job", "resource", "low", "high", "from_s", "to_s"]  # of a bar
+BLOCK = ["job", "resource", "low", "high", "from_s", "to_s"]  # columns of a bar
 # the paper's classes of GPUs, and the largest number of each
 WIDTHS = {"1": 1.0, "2": 2.0, "4": 4.0, "8": 8.0, "16+": np.inf}
 SPAN_S = 12 * 3600.0  # a time course is averaged over such spans

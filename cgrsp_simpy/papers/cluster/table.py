@@ -58,7 +58,7 @@ PUBLISHED: dict[str, dict[str, float]] = {
 # "Dynamic beats static": the figure, and whether more is better.
 CLAIMS = {"throughput_per_h": True, "starved": False, "wait_variance_s2": False}
 
-Found = Mapping[tuple[str, float], Comparison]  # by setting and load
+Found = Mapping[tuple[str, float], Comparison]  # (setting, load) -> study
 
 
 def studies(

@@ -76,7 +76,7 @@ ORDER_NAMES = {
     "annealing:reorders=0": "annealing of\nplacement alone",
     "annealing": "annealing of\nboth",
 }
-KINDS = {"forward": "#9ecae1", "backward": "#4292c6"}  # of its nodes
+KINDS = {"forward": "#9ecae1", "backward": "#4292c6"}  # colours of nodes
 # see `correlate`
 CONCENTRATIONS = {"even": None, "uneven": 1.0}
 # nodes, and mark

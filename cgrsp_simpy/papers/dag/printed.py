@@ -36,7 +36,7 @@ COEFFICIENTS = (
     ("Section 4.2", "Spearman, synthetic workloads", 0.42, 0.59, 0.508, 0.004),
     ("Section 4.2", "Pearson, all workloads", 0.16, 0.57, 0.4603, 0.003),
 )
-# of Table 3, printed in the text: of synthetic workloads
+# results on synthetic workloads, printed in the text on Table 3
 SYNTHETIC = {"pearson": (0.39, 0.55), "spearman": (0.42, 0.59)}
 # Section 5.4: nodes -> longer makespan than WORL-RTGS, %, without WOA and without RL
 ABLATION = {300: (129.1, 331.2), 1000: (121.5, 314.2), 5000: (137.0, 394.3)}
@@ -58,7 +58,7 @@ LARGE, LEAST_CHI2 = 7, 34.80  # workloads; Friedman's statistic in all cases
 SPANS = ((100, 1000, 100), (1200, 3000, 200), (4000, 10_000, 1000))
 SIZES = tuple(len(range(least, most + 1, step)) for least, most, step in SPANS)
 EPISODES = 3 * 300 * 10 * 1000  # Section 5.3.2: tasks, iterations, whales, episodes
-MOST_RANK = 1.14  # of WORL-RTGS on synthetic workloads: Section 5.6
+MOST_RANK = 1.14  # largest rank of WORL-RTGS on synthetic workloads: Section 5.6
 AGENT = (
     "the agent learns from three million episodes per workload, and the public program"
     " has no agent; searches of equal budgets: cgrsp papers figures dag searches"

@@ -48,7 +48,7 @@ WINDOW_S = 600.0
 ON_TIME, LATE = "#009E73", MISSED
 COMPARED = ("fifo", "greedy", "sagreedy", "wspt", "edd", "atc", "search")
 UTILISED = MEDIUM, HIGH = "tasks1", "tasks3"  # loads on the same three GPUs
-MOVES = 1_000_000  # of the search
+MOVES = 1_000_000  # moves per search
 METRICS = ("weighted_tardiness", "dmr_pct", "utilisation_pct", "lower_bound", "gap_pct")
 PUBLISHED = {key: tuple(map(printed_value, cells)) for key, cells in PRINTED.items()}
 PUBLISHED_OF_FIFO = {
@@ -353,7 +353,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for ax, label in zip(
         axes[:, 1], ("weighted tardiness (s)", "missed deadlines (%)")
     ):
-        ax.set_xlabel(label, x=1.1)  # of all four
+        ax.set_xlabel(label, x=1.1)  # one label for all four
     return [marks.published()]
 
 

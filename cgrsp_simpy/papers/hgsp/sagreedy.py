@@ -20,7 +20,7 @@ from cgrsp_simpy.hgsp.instance import Instance
 from cgrsp_simpy.hgsp.schedule import Iteration, Schedule, Solution
 
 INITIAL, COOLING, ITERATIONS = 1000.0, 0.99, 1000  # T_initial, alpha, K of the program
-LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # of Eq. 15, here linear instead of clipped
+LEAST_RATIO, MOST_RATIO = 0.1, 0.8  # ends in Eq. 15, linear instead of clipped
 
 
 def inserter(instance: Instance) -> Callable[[Ints], Schedule]:

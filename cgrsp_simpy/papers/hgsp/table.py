@@ -44,7 +44,7 @@ METRICS = ("weighted_tardiness", "dmr_pct")
 SIZES = ("small", "medium", "large")
 # quantiles over seeds between which a printed value has to lie
 RANGE = (0.025, 0.975)
-# one more value lies outside the range of so many with probability 1/20
+# with 39 seeds, a further value is outside their range with probability 1/20
 LEAST_SEEDS = 39
 NOT_PRINTED_SEEDS = 5  # enough for a range
 

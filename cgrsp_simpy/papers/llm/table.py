@@ -7,8 +7,8 @@ from typing import Any
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED
 
-GPUS, DEGREE = 16, 2  # of the cluster; tau of a request
-TOKENS_PER_S = 1000.0  # of a request; the decode phase adds nothing
+GPUS, DEGREE = 16, 2  # GPUs of the cluster; tau of a request
+TOKENS_PER_S = 1000.0  # rate of a request; the decode phase adds nothing
 STEP_S = 0.01  # Section VI.D
 # (weight, tokens) in order of arrival, all at 0, Section VI.C
 REQUESTS = [(1.0, 2000)] * 8 + [(10.0, 500)] * 12

@@ -43,7 +43,7 @@ COLUMNS = (
     "saving_pct_half",
     "missed",
 )
-SEED = 1  # of the drawn runs
+SEED = 1  # seed of the plotted runs
 
 
 KINDS = {  # label and colour, distinct for the colour-blind and in grey

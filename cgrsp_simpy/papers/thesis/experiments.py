@@ -26,7 +26,7 @@ from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.studies.subject import subject_of
 
-# of arrays of figures, reduced over their last axis, the seeds
+# function of arrays of figures, reduced over the seeds, their last axis
 Statistic = Callable[..., np.ndarray]
 
 # The thesis's names -> ours.
@@ -402,7 +402,7 @@ def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[C
 
 # ---- runs behind the tables, each simulated once ----
 
-LONG_QUEUE = 10  # in jobs
+LONG_QUEUE = 10  # jobs
 
 
 def low_stock_pct(run: Run) -> float:
@@ -433,7 +433,7 @@ class Results:
     """
 
     replications: int | None
-    days: list[dict[str, Any]] = field(repr=False)  # of the months, as in MonthRun
+    days: list[dict[str, Any]] = field(repr=False)  # days of the months, as in MonthRun
     _runs: Runs = field(repr=False)
     _month: Month = field(repr=False)
     market: Callable[[Scenario], Scenario] = thesis_market

@@ -47,7 +47,7 @@ from cgrsp_simpy.studies.subject import subject_of
 __all__ = ["figure"]
 
 QUEUE = "event queue"
-# as in Section 4.1: component, code and task
+# component, code and task, as in Section 4.1
 PARTS: dict[str, tuple[tuple[Any, ...], str]] = {
     QUEUE: (
         ("simpy.Environment",),
@@ -69,7 +69,7 @@ MESSAGES = (  # from, to, text
     ("DES Core", "Fleet Manager", "claim, release"),
     ("DES Core", "Metrics Collector", "records"),
 )
-PLACES = {  # in Figure 5.2: left, low, width, height
+PLACES = {  # positions in Figure 5.2: left, bottom, width, height
     QUEUE: (0.0, 6.6, 12.0, 1.15),
     "Job Generator": (0.0, 3.9, 3.3, 1.6),
     "DES Core": (4.1, 3.9, 3.7, 1.6),
@@ -77,9 +77,9 @@ PLACES = {  # in Figure 5.2: left, low, width, height
     "Scheduler": (1.6, 1.0, 3.5, 1.6),
     "Fleet Manager": (7.6, 1.0, 3.5, 1.6),
 }
-# of Section 4.1
+# components in Section 4.1
 COMPONENTS = ("Job Generator", "DES Core", "Scheduler", "Fleet Manager")
-# from and to in Figure 5.2, and the start of the label, in the order of the messages
+# start and end in Figure 5.2, and the position of the label, in message order
 ARROWS = (
     ((1.65, 5.5), (1.65, 6.6), (1.8, 6.05)),
     ((5.3, 6.6), (5.3, 5.5), (5.15, 6.05)),

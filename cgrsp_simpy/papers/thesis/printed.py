@@ -81,10 +81,10 @@ from cgrsp_simpy.studies.store import Store, open_store
 # ---- interpretations ----
 
 HALVES = {"odd": ("5.5", "5.7", "5.9"), "even": ("5.2", "5.4", "5.6", "5.8", "5.10")}
-SEEDS = 3  # of the runs that choose
-AGREEING_PCT = 90.0  # of the cells of the other half, for a reading that is confirmed
-SHARE_STEPS = 20  # of the shares of days
-SETS = 5  # of 30 normal days each
+SEEDS = 3  # seeds of the runs that select the reading
+AGREEING_PCT = 90.0  # share of agreeing cells that confirms a reading
+SHARE_STEPS = 20  # grid steps of the shares of days
+SETS = 5  # sets of 30 normal days each
 HOURS = {  # hours after the start at which the peak of the stock's clock begins
     "after 4 h": CLOCKS["calibrated"],
     "after 3 h": replace(CLOCKS["calibrated"], start_h=9),
@@ -289,7 +289,7 @@ def _normal_days(executor: Executor | int | None) -> Entry:
 # ---- entries of the ledger ----
 
 OF_CLAIMS = ("5.14", "6.1")  # tables of sentences, with which all others are judged
-IDS = (*INPUTS, *TABLES, *OF_CLAIMS)  # of all tables, and of numbers of the text
+IDS = (*INPUTS, *TABLES, *OF_CLAIMS)  # ids of all tables and numbers of the text
 
 
 def entries(

@@ -61,7 +61,7 @@ from cgrsp_simpy.studies.replicate import simulate
 
 TEN = [policy for policy in NAMES.values() if policy != "cadr-oo"]
 SEVEN = ("fifo", "spt", "edf", "lcf", "balanced", "random", "spt-rescue")
-UNAWARE = ("fifo", "lcf", "balanced")  # of deadlines
+UNAWARE = ("fifo", "lcf", "balanced")  # policies that ignore deadlines
 LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
 LOOKED_AT = 10  # seeds of the runs whose records are examined
 # shares of dispatches: "rarely" is below the first, "common" above the second

@@ -258,8 +258,8 @@ def declare(
 # ---- Table 1 ----
 
 YEARS_3_H = 3 * 8760
-# of an m5.large: option, use in per cent, cents per hour of all time (on demand, and
-# $988 for three years); effective cents per hour and dollars for three years as printed
+# m5.large: option, use in per cent, cents per hour of all time (on demand, and $988 for
+# three years); effective cents per hour and dollars for three years as printed
 PRINTED = [
     *(
         ("on demand", pct, 9.6, 9.6, usd)

@@ -149,7 +149,7 @@ class Runs:
 
 def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Batches]:
     """Return the difference of two scenarios per trial, whole and per batch."""
-    with np.errstate(invalid="ignore"):  # of batches without work
+    with np.errstate(invalid="ignore"):  # batches without work
         return [
             {
                 name: np.subtract(values, other[name]).tolist()

@@ -18,7 +18,7 @@ ENDED, JOBS, ROOM, ROWS, SEEN, STOCK, FAILED, DECIDE = range(8)
 STARTS, ENDS, EXPIRES = range(3)
 
 TIERS = 4  # maximum per class
-LAST = 3 * TIERS  # of an answer: whether the rule finished
+LAST = 3 * TIERS  # position in an answer: whether the rule finished
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +39,7 @@ def filled(dtype: np.dtype[Any], **values: float) -> Array:
     return array
 
 
-# of a job, as the workload has it
+# draws of a job, as in the workload
 DRAWN = (
     *("id", "submit_s", "deadline_s", "complexity", "tight", "gpus", "weight"),
     *("deadline_class", "status_draw", "delay_draw", "service_draw"),
@@ -58,7 +58,7 @@ NUMBER = record(
     "next loaded left open order rung waiting idle free done looked decisions classes"
     " intervals sent"
 )
-# what a policy and a scenario need. by_score: 2 if a status is shown. of_idle: whether
+# needs of a policy and a scenario. by_score: 2 if a status is shown. of_idle: whether
 # a rule uses the fastest idle slot; rents: whether the terms differ
 HOW = record(
     "first_come by_score free_types held_back looks_ahead by_index of_idle rents"
@@ -72,7 +72,7 @@ SLOT = record("row next payer kind", "held_s since_s")
 SENT = record("row nth kind slot")
 # the time for which an instance was kept warm after a job
 KEPT = record("job slot", "from_s to_s")
-# of triage: a front, and what forecasts have
+# triage: a front and its forecasts
 FRONT = record(
     *[
         " ".join(field.name for field in fields(Front) if field.type == kind)
@@ -87,7 +87,7 @@ DELAY = np.dtype(
 )
 LATER = np.dtype([("after_s", "f8"), ("delay", DELAY), ("seen", "i8")])
 LINE = record("kind", "rent_usd spare")
-# of a rule
+# figures of a rule
 FIGURE = record(
     "",
     "now_s waiting next_free_s slots offered_load dearest_usd_per_h reference_s"

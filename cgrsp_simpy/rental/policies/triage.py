@@ -472,7 +472,7 @@ class Triage:
             while len(slots) < job.gpus and offers:
                 slots.append(offers[soonest(now, kinds())])
                 offers = view.offers_after(offers, slots[-1])
-            if len(slots) < job.gpus:  # no room for it, and it is not overtaken
+            if len(slots) < job.gpus:  # no slot for it, and it must not be overtaken
                 break
             answer.append(assign(job, slots))
             if reasons is not None:

@@ -302,7 +302,7 @@ def _wilcoxon_p(differences: np.ndarray, rounding: np.ndarray) -> float:
 
 
 def doubled_ranks(magnitudes: np.ndarray, rounding: np.ndarray) -> np.ndarray:
-    """Return twice each rank, a whole number; values equal up to rounding are ties."""
+    """Return doubled ranks, as integers; values equal up to rounding are ties."""
     order = np.argsort(magnitudes, kind="stable")
     known = magnitudes[order]
     allowed = np.where(np.isinf(magnitudes), 0, rounding)[order]

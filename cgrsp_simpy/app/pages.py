@@ -1,4 +1,4 @@
-"""Pages: a day, policies, a cluster, machines to own, and advice on a log."""
+"""Pages: a day, policies, a cluster, owned machines, and advice on a log."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def comparison_page() -> None:
     """Compare policies on the same days."""
     scenario = scenario_of()
     policies = policies_of(
-        "days", scenario, "Policies: the first is compared with each other one"
+        "days", scenario, "Policies; the first is compared with each of the others"
     )
     compared(scenario, policies, seeds_of("days", 100, 10), ("wait_min", "miss_pct"))
 
@@ -95,7 +95,7 @@ def cluster_page() -> None:
             policies_of(
                 "cluster",
                 scenario,
-                "Schedulers: the first is compared with each other one",
+                "Schedulers; the first is compared with each of the others",
             ),
             seeds_of("cluster", 20, 5),
             report.tested[:2],

@@ -53,6 +53,6 @@ def users_part(model: Any) -> object | None:
 
 
 def _is_plain(kind: type) -> bool:
-    """Return whether a type is one of plain values or an enumeration of the package."""
+    """Return whether a type is a built-in type or an enumeration of the package."""
     in_package = kind.__module__.partition(".")[0] in KNOWN
     return kind in PLAIN or (issubclass(kind, Enum) and in_package)

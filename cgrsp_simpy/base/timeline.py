@@ -25,7 +25,7 @@ CLAIM = np.dtype(
         ("to_s", "f8"),
     ]
 )
-"""Columns of a claim: a job, its place and phase, from when to when in seconds."""
+"""Columns of a claim: job, resource, phase, start and end in seconds."""
 
 
 def check_name(what: str, name: str) -> None:
@@ -43,8 +43,9 @@ VISIT = np.dtype(
         ("due_s", "f8"),
     ]
 )
-"""Columns of a visit: when a job was ready, was given places, ended and was due,
-seconds."""
+"""Columns of a visit: the times when a job was ready, got resources, ended and was due,
+in seconds.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -379,7 +379,7 @@ READERS: dict[str, Callable[[str, Words], Any]] = {
     "llm": _llm,
     "spot": _spot,
 }
-"""Name of a scenario -> what makes it of its variant and of words that name files."""
+"""Name of a scenario -> function that creates it from its variant and file words."""
 
 
 def _reading(words: Words, **more: Any) -> dict[str, Any]:

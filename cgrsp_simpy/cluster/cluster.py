@@ -74,7 +74,7 @@ PLACEMENTS: dict[str, Placement] = {
     "pack": pack,
     "spread": spread,
 }
-"""By name, the rules of where a job goes."""
+"""Placement rules by name."""
 
 
 class Need(NamedTuple):
@@ -150,7 +150,7 @@ class Nodes:
         ]
 
     def taken(self, free: int, columns: Sequence[Columns]) -> int:
-        """Return the free GPUs after a placement, which was free, is taken."""
+        """Return the free GPUs after a placement on free GPUs."""
         for shift, every, _ in columns:
             before = free & every
             free ^= before ^ before >> shift
@@ -163,7 +163,7 @@ class Nodes:
         return free
 
     def take(self, free: int, place: Allocation) -> int:
-        """Return the free GPUs after a placement, which was free, is taken."""
+        """Return the free GPUs after a placement on free GPUs."""
         if len(place) >= WIDE:
             return self.taken(free, self.columns(place))
         for node, gpus in place:

@@ -369,7 +369,7 @@ class Offered:
         "Number of warm-up jobs, run before the measured ones.", default=1000
     )
     after: Whole = parameter(
-        "Greatest number of jobs after the measured ones. If more are needed, the"
+        "Maximum number of jobs after the measured ones. If more are needed, the"
         " scheduler is unstable at this load, or this number is too small to"
         " decide, and its waits are infinite. 0: no jobs arrive after the"
         " measured ones, as in the paper.",

@@ -149,7 +149,7 @@ def ordered(by: str = "latest", blocked: str = "skip") -> Scheduler:
 
 
 class Received:
-    """GPU-seconds received per user; those of t s ago count 2^(-t / half_life_s)."""
+    """GPU-seconds received per user, weighted by 2^(-t / half_life_s) at age t."""
 
     def __init__(self, half_life_s: float = inf) -> None:
         self.half_life_s, self._now_s = half_life_s, -inf

@@ -308,8 +308,9 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _listed(self) -> Jobs | None:
-        """The jobs of the state, then those of a log that are to come; None if there
-        are none. The former have their estimates as durations.
+        """The jobs of the state, then future jobs of a log; None if there are none.
+
+        The former have their estimates as durations.
         """
         known = self._known
         columns: dict[str, Any] = dict.fromkeys(COLUMNS)
@@ -359,7 +360,7 @@ class Resumed(Scenario, state.FromState):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """The numbers of all jobs; jobs of a log that are to come keep theirs."""
+        """The numbers of all jobs; future jobs of a log keep theirs."""
         known = [entry.id for entry in self._known]
         first = max([-1, *known]) + 1
         if isinstance(self.source, Jobs):

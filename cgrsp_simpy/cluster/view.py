@@ -209,7 +209,7 @@ class View(view.View):
         insort(self._by_need.setdefault(self._needs[job], []), job, key=self._key)
 
     def _arrive(self, job: int) -> None:
-        """Add a new job, and empty rows for others that come later, or never."""
+        """Add a new job, and empty rows for skipped numbers, which may arrive later."""
         arrival_s, gpus, _, estimate_s, *_ = row = self._run.hidden[job]
         need = self._needs_by_job[job] if self._needs_by_job else gpus
         if self._key is not None:
@@ -318,7 +318,7 @@ class PooledView(View):
 
 
 Starts = Iterator[tuple[int, Allocation]]
-"""Jobs, and the places where they start."""
+"""Pairs of a job and its allocation."""
 
 Scheduler = Callable[[View], Iterable[tuple[int, Allocation]] | None]
 """A function of a View that answers with pairs (job, place).

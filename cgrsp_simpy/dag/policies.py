@@ -413,7 +413,7 @@ class Factory:
 
 
 POLICIES = {name: Factory(name) for name in SCHEDULERS}
-"""Name -> what makes its planner, with the parameters of the scheduler."""
+"""Name -> factory of its planner, with the parameters of the scheduler."""
 
 
 def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Solution:

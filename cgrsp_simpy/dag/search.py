@@ -23,7 +23,7 @@ class Budget:
     """
 
     evaluations: Count | None = parameter(
-        "Greatest number of plan evaluations.", default=None
+        "Maximum number of plan evaluations.", default=None
     )
     seconds: Positive | None = parameter(
         "Wall time, seconds; a search ends at the first of the two limits.",

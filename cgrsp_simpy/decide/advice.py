@@ -555,7 +555,7 @@ class Advice(Results):
         return f"What gets worse: {'; '.join(worse)}." if worse else ""
 
     def _priced(self) -> str:
-        """Return the prices, and the plans at half and twice the first three."""
+        """Describe the prices, and the plans at half and twice the first three."""
         of, best = self.trials.prices, self.best
         prices = (
             f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"

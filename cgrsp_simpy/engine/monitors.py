@@ -96,7 +96,7 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
     Parameters
     ----------
     env : simpy.Environment
-        The model's.
+        Environment of the model.
     until : float
         End of the warm-up, later than now, in the model's unit of time.
     end : float, optional
@@ -155,7 +155,7 @@ def schedule(
     Parameters
     ----------
     env : simpy.Environment
-        The model's.
+        Environment of the model.
     resource : Resource
         Work in progress is finished when the capacity is lowered.
     calendar : sequence of (time, capacity)
@@ -341,7 +341,7 @@ class Resource(Measured, simpy.Resource):
     Parameters
     ----------
     env : simpy.Environment
-        The model's.
+        Environment of the model.
     capacity : int
         Number of servers, at least 0.
     name : str

@@ -90,7 +90,7 @@ def number(
     unit: str,
     tolerance: float,
     *mistakes: Mistake,
-    way: str = "go through the lecture's own example again",
+    way: str = "read the lecture's example again",
 ) -> Judge:
     """Return a judge of numbers that does not reveal the direction of an error.
 

@@ -55,10 +55,10 @@ class Service:
         default=0.32768,
     )
     max_batch: Count = parameter(
-        "Greatest number of concurrent requests per replica.", default=64
+        "Maximum number of concurrent requests per replica.", default=64
     )
     chunk_tokens: Count = parameter(
-        "Greatest number of prompt tokens per prefill step; longer prompts take"
+        "Maximum number of prompt tokens per prefill step; longer prompts take"
         " several steps.",
         default=2048,
     )

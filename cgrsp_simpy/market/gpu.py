@@ -137,7 +137,7 @@ def round_robin(
 
     slots: number of slots, to which the types are assigned in turn, or a list of one
     type name per slot. Raises InputError for a number below 1, an empty list or an
-    unknown type. Thesis Section 4.3 (round-robin target), read as fixed types.
+    unknown type. Thesis Section 4.3 (round-robin target), interpreted as fixed types.
     """
     if isinstance(slots, Integral):
         check_whole("slots", slots, least=1, most=1_000_000)

@@ -81,7 +81,7 @@ def why_not_compiled(scenario: Any, policy: Any) -> str:
     sees, keeps = scenario.market.poll_s is not None, hasattr(policy, "keep_s")
     reasons = {
         "jobs of one deadline class differ in weight": mixed and (weighs or indexed),
-        "triage weighs what it sees of the stock": weighs and sees,
+        "triage depends on the observed stock": weighs and sees,
         "the policy decides how long instances are kept": (
             keeps and bool(scenario.terms.warm_s)
         ),
@@ -99,7 +99,7 @@ def of_scenario(scenario: Any) -> str:
     """Return the reason why no policy can run compiled on a scenario, or ""."""
     market, kinds = scenario.market, scenario.types
     if users_part(scenario) is not None:
-        return "the scenario has a part of a user's class"
+        return "a part of the scenario is an instance of a user-defined class"
     changed = [
         item.name
         for item in fields(Terms)
@@ -135,7 +135,7 @@ def of_policy(policy: Any) -> str:
     if type(policy) is Triage:
         return ""
     if type(policy) is not ListPolicy:
-        return f"policy {name} is not made of an order and a place that are rules"
+        return f"policy {name} is not composed of an order and a placement rule"
     order, place, reserve = policy.order, policy.place, policy.reserve
     takes_first = order is by_submission
     constant = type(reserve) is Rule and (
@@ -145,10 +145,10 @@ def of_policy(policy: Any) -> str:
         f"the order of {name} is not a rule": not (
             takes_first or isinstance(order, (Tiers, Index))
         ),
-        f"the place of {name} is not a rule": not (
+        f"the placement of {name} is not a rule": not (
             place is first_idle or isinstance(place, Score)
         ),
-        f"the reserve of {name} is not a rule of what does not change in a run": (
+        f"the reserve of {name} is not a rule that is constant during a run": (
             reserve is not None and (takes_first or not constant)
         ),
     }

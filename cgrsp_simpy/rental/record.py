@@ -97,8 +97,8 @@ KINDS: dict[str, tuple[str, int, tuple[str, ...]]] = {
     "class": ("deadline_class", 0, ()),  # the scenario has the names
     "status": ("status", 0, tuple(f"{name} stock" for name in STATUS_NAMES)),
 }
-"""Kinds of jobs: a column of the records, its first value, and names of the values from
-that on; greater ones take the last.
+"""Kinds of jobs: a column of the records, its smallest value, and names of the values
+in order; larger values have the last name.
 """
 
 

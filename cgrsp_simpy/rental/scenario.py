@@ -249,7 +249,7 @@ class Scenario(Model):
             most == slots,
             "opening.hours",
             hours,
-            f"pairs with the number of all slots, {slots}, as the greatest number",
+            f"pairs whose largest number is the number of slots, {slots}",
         )
         allowed = f"at most {most}, the number of slots"
         wide = 1

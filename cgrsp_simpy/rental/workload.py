@@ -175,7 +175,7 @@ class _OfColumns:
 
 
 Submissions = Callable[[int], np.ndarray]
-"""From a number to the submissions of so many jobs more, in seconds, not falling."""
+"""Function from a number of further jobs to their submission times, in seconds."""
 
 
 def _summed_gaps(seed: int, mean: float) -> Submissions:
@@ -725,7 +725,7 @@ def arrivals_after(
     if isinstance(workload, JobList | LoggedWorkload):
         skipped = workload.jobs - number
         from_s = submissions_s(workload)[skipped]
-        require(from_s >= now_s, "submission of a job to come", from_s, f">= {now_s:g}")
+        require(from_s >= now_s, "submission of a future job", from_s, f">= {now_s:g}")
     else:
         shift_s, more = now_s, {}
         if isinstance(workload, HourlyWorkload):

@@ -276,7 +276,7 @@ class Room:
 
     @property
     def most_cores(self) -> float:
-        """Greatest number of free cores on any machine."""
+        """Largest number of free cores on any machine."""
         return self._ranked[-1][0] if self._ranked else 0
 
     def best(self, cores: int, memory_gb: float) -> int | None:

@@ -179,7 +179,7 @@ class WaitingPolicy:
 
     name: str = parameter("The policy's name in tables.")
     wait_s: UpToInfinity = parameter(
-        "b, greatest wait, seconds; 0: no waiting, infinite: no limit.",
+        "b, maximum wait, seconds; 0: no waiting, infinite: no limit.",
         default=math.inf,
     )
     short_s: NotNegative = parameter(

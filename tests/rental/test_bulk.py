@@ -338,7 +338,10 @@ def test_user_rules_run_compiled():
             cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
             "the reserve of own",
         ),
-        ("watch", "policy watch is not made of an order and a place that are rules"),
+        (
+            "watch",
+            "policy watch is not composed of an order and a placement rule",
+        ),
     ],
 )
 def test_policies_that_are_not_rules_run_in_simpy(policy, why):
@@ -374,7 +377,7 @@ WEIGHTS = cg.Scenario(
         (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
         (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
         (WEIGHTS, "edf", ""),
-        (OTHERS["seen"], "triage", "triage weighs what it sees of the stock"),
+        (OTHERS["seen"], "triage", "triage depends on the observed stock"),
     ],
 )
 def test_unsupported_parts_of_the_loop_run_in_simpy(scenario, policy, why):

@@ -271,7 +271,7 @@ def _results(
     ]
     usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
     varied = {put(each) for each in usual if isinstance(each, Scenario)}
-    allowed = "other values, of what the figure itself does not vary"
+    allowed = "other values of parameters that the figure does not vary"
     same = scenario is not None and varied == usual != set()
     require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
     other = ", ".join(f"{name} = {value}" for name, value in changes.items())

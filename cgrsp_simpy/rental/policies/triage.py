@@ -194,7 +194,7 @@ def set_fronts(now: Moment, taken: Any, fronts: Any) -> int:
 
 
 def set_cheapest(now: Moment, front: Any, offers: Any) -> None:
-    """Set the offer with the least (2) for a job, and its index. offers: types."""
+    """Set the offer of a job with the least value (2), and its index. offers: types."""
     least_usd = inf
     for place in range(len(offers)):
         all_usd, usd = service_usd(now, front, offers[place])

@@ -23,7 +23,7 @@ next.
 # occurs. This is **discrete-event simulation**.
 #
 # ## The future event list
-# The program keeps a list of the events to come, the **future event list**. An entry is
+# The program keeps a list of future events, the **future event list**. An entry is
 # an **event notice**: time, kind, customer. One loop does the whole simulation:
 #
 # 1. take the earliest notice off the list;

@@ -90,7 +90,7 @@ print(claim("The waits are those of lecture 1", waits == [0, 5, 6, 7], equal=Tru
 
 # %% [markdown]
 # ## A source, and random times: M/M/1
-# Customers of a real bank come without an end, and nobody knows when. A **source** is a
+# Customers of a real bank keep arriving, at times that nobody knows. A **source** is a
 # process that waits for an **interarrival time** and then starts a customer. We draw
 # interarrival times and **service times** from exponential distributions with means of
 # 5 and 4 minutes. Such times are **memoryless**: how long a service has taken so far
@@ -146,8 +146,8 @@ print(claim("With equal times nobody waits", regular_min.max(), equal=0))
 # %% [markdown]
 # The mean wait of M/M/1 is r / (1 - r) times the mean service time, where r is the
 # utilisation. Randomness alone causes it: with equal times of 5 and 4 minutes nobody
-# waits. If customers come close together, a queue builds up, and an idle minute of the
-# teller cannot be used later.
+# waits. If customers arrive close together, a queue builds up, and an idle minute of
+# the teller cannot be used later.
 #
 # ## Check it without SimPy
 # For one server there is a shortcut, **Lindley's recursion**. A customer waits as long
@@ -243,7 +243,7 @@ print(claim("The fast inspector takes more parts", len(fast) - len(slow), equal=
 # ## A container
 # A `Container` holds an amount, such as litres, money or stock. `get(amount)` waits
 # until there is enough, and the requests behind it wait, too. The tank of a petrol
-# station has 100 litres left; a delivery comes after an hour.
+# station has 100 litres left; a delivery arrives after an hour.
 
 
 # %%
@@ -349,7 +349,7 @@ print(claim("Without release one is served", one_served == [4], equal=True))
 # ## Five questions
 # <details><summary>1. What does a process do at a <code>yield</code>?</summary>
 #
-# It pauses until the event occurs that it yields. Meanwhile other processes run.
+# It pauses until the event that it yields has occurred. Meanwhile other processes run.
 # </details>
 # <details><summary>2. Which part of SimPy is the future event list?</summary>
 #

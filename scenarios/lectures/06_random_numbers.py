@@ -238,7 +238,7 @@ for ratio in (*ratios["RANDU"], *ratios["PCG64"]):
 # time, in which the queue becomes shorter: the wait is little more than half as long.
 # With two streams, long service times follow each other, and so do short interarrival
 # times: the wait is at least a quarter longer. PCG64 gives the wait of the formula, and
-# so does RANDU, because this model never takes three successive numbers for one
+# so does RANDU, because this model never uses three successive numbers for one
 # customer. (One of its intervals just misses 1, as one 95 % interval in twenty does.) A
 # bad generator distorts the results if the model depends on its fault, and no error is
 # raised.
@@ -339,5 +339,5 @@ print(claim("samples that fail at least one test", failed, above=15, below=35))
 #
 # **6.3** Write an arrival process with an LCG, `source(env, a, c, m, x, mean, n,
 # arrivals)`: n arrivals with exponential interarrival times of the given mean, by
-# inversion with 1 - U. The first U comes from the state after x. Append the time of
-# each arrival to `arrivals`. Check it: `cg.exercises.check(6.3, source)`
+# inversion with 1 - U. The first U is computed from the state after x. Append the time
+# of each arrival to `arrivals`. Check it: `cg.exercises.check(6.3, source)`

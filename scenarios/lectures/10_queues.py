@@ -188,7 +188,7 @@ for clerks in (1, 2, 4, 8, 16):
 
 # %% [markdown]
 # ## The waiting-time paradox
-# Why does variation make queues longer? Buses come every ten minutes on average.
+# Why does variation make queues longer? Buses arrive every ten minutes on average.
 # Passengers arrive at random and wait for the next bus, in SimPy one event that all of
 # them yield.
 
@@ -281,8 +281,8 @@ draw_figure()
 #    0.9 the wait more than doubles by the formula.
 # 2. *"Only the mean service time matters."* With equal means, variable service times
 #    (cv2 = 4) give five times the wait of equal ones.
-# 3. *"If buses come every ten minutes on average, one waits five minutes on average."*
-#    Only if they come regularly.
+# 3. *"If buses arrive every ten minutes on average, one waits five minutes on
+#    average."* Only if they arrive regularly.
 
 # %%
 grown = waits["M/M/1 at 0.9"].mean / waits["M/M/1 at 0.8"].mean
@@ -303,8 +303,8 @@ print(claim("3. Passengers wait about ten minutes", random_min, above=8, below=1
 #    <details><summary>Answer</summary>0.75 / 0.25 = 3.</details>
 # 2. And in M/D/1?
 #    <details><summary>Answer</summary>Half of it, 1.5, as cv2 is 0.</details>
-# 3. Twelve customers arrive per hour and stay for a quarter of an hour on average. How
-#    many are inside on average?
+# 3. Twelve customers arrive per hour and stay for 15 minutes on average. How many are
+#    inside on average?
 #    <details><summary>Answer</summary>12 times 1/4 is 3, by Little's law.</details>
 # 4. Does Little's law need a queue in order of arrival?
 #    <details><summary>Answer</summary>No. It holds for every order and every
@@ -320,8 +320,8 @@ print(claim("3. Passengers wait about ten minutes", random_min, above=8, below=1
 #   Chapter 6 (queueing models).
 #
 # ## Exercises
-# **10.1** Calls come at random; service times are exponential. What is the least number
-# of clerks with one common queue for a given mean wait? Your numbers:
+# **10.1** Calls arrive at random; service times are exponential. What is the least
+# number of clerks with one common queue for a given mean wait? Your numbers:
 # `print(cg.exercises.question(10.1, "your name"))`
 # Check it: `cg.exercises.check(10.1, answer, "your name")`
 #

@@ -12,7 +12,7 @@ a regression metamodel finds a better policy from few runs.
 # The model is a shop with an (s, S) policy, after Law, Section 1.5 and Chapter 12. On
 # the first day of each month the stock is reviewed; if it is below s, it is ordered up
 # to S. A delivery takes at most a month, so nothing is on order at a review. Demands of
-# 1 to 4 items come ten times per month; unmet demand is backlogged. An order costs 32
+# 1 to 4 items arrive ten times per month; unmet demand is backlogged. An order costs 32
 # USD and 3 USD per item, an item in stock 1 USD per month, a backlogged item 5 USD per
 # month. The factors are s, the distance d = S - s, and the lead time of a delivery. The
 # response is the mean cost per month.

@@ -89,7 +89,7 @@ print(claim("a p95 per replication: most", per_run, above=155))
 # the more extreme the quantile, the more data are needed.
 #
 # ## Correlated input
-# Lecture 8 fitted distributions to single values. But arrivals often come in bursts: a
+# Lecture 8 fitted distributions to single values. But arrivals often occur in bursts: a
 # short interarrival time follows a short one. A Gaussian **copula** generates such
 # times. z is autoregressive, z' = r z + √(1 - r^2) e with standard normal e, and the
 # time is the exponential quantile of Phi(z), the normal distribution function. Each
@@ -162,11 +162,11 @@ print(claim("independent: by formula", ratio["independent"], above=0.75, below=1
 # keeps it.
 #
 # ## Rare events
-# How often does a buffer of 25 places, with the one in service, become full? We call
-# this an overflow, and count the cycles that begin with an arrival at an empty desk and
-# end when the desk is empty again, or when 25 customers are present. With arrival rate
-# a and service rate s, and q = s / a, theory gives the probability of an overflow per
-# cycle, (q - 1) / (q^25 - 1).
+# How often does a buffer of 25 places, including the one in service, become full? We
+# call this an overflow, and count the cycles that begin with an arrival at an empty
+# desk and end when the desk is empty again, or when 25 customers are present. With
+# arrival rate a and service rate s, and q = s / a, theory gives the probability of an
+# overflow per cycle, (q - 1) / (q^25 - 1).
 #
 # A **crude** simulation counts overflows. **Importance sampling** generates the cycles
 # with other rates, for which overflows are common, and counts each overflow with a

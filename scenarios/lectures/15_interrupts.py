@@ -146,7 +146,7 @@ print(claim("with checkpoints 4.5 h", round(formula_h(1 / 3), 1), equal=4.5))
 # %% [markdown]
 # Many checkpoints cost writing time; with few checkpoints more work is lost. Near the
 # best distance the expected time changes little. A good approximation is **Young's
-# rule**, the square root of 2 c / r with the writing time c.
+# rule**, the square root of 2 c / r where c is the time to write a checkpoint.
 
 # %%
 distances_h = WORK_H / np.arange(1, 60)

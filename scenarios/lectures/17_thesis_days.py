@@ -1,5 +1,5 @@
 """Five rented GPUs have work for less than a third of the time, and still jobs wait
-more than an hour: the GPUs take too long to come.
+more than an hour: provisioning a GPU takes too long.
 
 (Lecture 17: days of the thesis)
 """
@@ -20,7 +20,7 @@ more than an hour: the GPUs take too long to come.
 #   18:00. A day begins at 08:00.
 #
 # The data of such days are in `cg.day`: "normal" (100 jobs), "hectic" (950 jobs before
-# noon), "surge" (jobs come for ten hours).
+# noon), "surge" (jobs arrive for ten hours).
 #
 # ## In plain SimPy
 # A `PriorityStore` holds the numbers of idle slots and gives the smallest first; jobs
@@ -178,8 +178,8 @@ print(claim("In the peak the slots wait for GPUs", ordered_pct[4], above=75))
 # %% [markdown]
 # In the morning the demand is the limit. In the peak the pace is below the arrival
 # rate, and the queue grows by about the difference per hour, while the slots are full
-# of jobs whose GPU has not come. After the peak the pace is high again, but the queue
-# is still there. The **bottleneck** moves: demand, provisioning, backlog.
+# of jobs whose GPU is not available yet. After the peak the pace is high again, but the
+# queue is still there. The **bottleneck** moves: demand, provisioning, backlog.
 #
 # ## Remedies
 # A remedy helps if it acts at the bottleneck. Two days, six alternatives, ten seeds,
@@ -258,13 +258,15 @@ print(claim("GPUs without delay leave hardly any wait", without, below=0.1))
 # ## "Start after the peak"
 # This advice can mean two things, and they are two different systems.
 #
-# **The jobs come as before and are held.** A job waits from its submission on, even if
-# the policy holds it. So the wait is longer than before, and all rush orders are late.
+# **The jobs arrive as before and are held.** A job waits from its submission on, even
+# if the policy holds it. So the wait is longer than before, and all rush orders are
+# late.
 #
 # **The jobs are submitted later.** Nobody is held; ten hours later the peak of the
 # market is over, so on the surge day jobs hardly wait. (On the hectic day they still
-# do, since 950 jobs come in less than three hours.) This is another studio, for example
-# one on another continent. A comparison of the two changes the demand, not the policy.
+# do, since 950 jobs arrive in less than three hours.) This is another studio, for
+# example one on another continent. A comparison of the two changes the demand, not the
+# policy.
 
 # %%
 ratio_held = ratio("nothing starts before 18:00", "surge")
@@ -339,9 +341,9 @@ print(claim("2. The mean pace is above the arrivals", mean_pace, above=arrivals)
 # <details><summary>4. Why do faster GPUs help much on the hectic day, but little on the
 # surge day?</summary>
 #
-# On the hectic day all jobs come before the peak, while execution holds the slots: with
-# faster GPUs all of them start before the peak begins. On the surge day most jobs meet
-# the peak, in which provisioning holds the slots.
+# On the hectic day all jobs arrive before the peak, while execution holds the slots:
+# with faster GPUs all of them start before the peak begins. On the surge day most jobs
+# meet the peak, in which provisioning holds the slots.
 # </details>
 # <details><summary>5. Why is the second implementation compared without a tolerance?
 # </summary>
@@ -364,6 +366,6 @@ print(claim("2. The mean pace is above the arrivals", mean_pace, above=arrivals)
 # Check it: `cg.exercises.check(17.1, answer, "your name")`
 #
 # **17.2** Write a process `job(env, slot, delay, work)`: it requests the resource
-# `slot`; its GPU comes after `delay`; then it executes for `work` and leaves. It starts
-# at the submission and returns its wait until the execution begins.
-# Check it: `cg.exercises.check(17.2, job)`
+# `slot`; its GPU is available after `delay`; then it executes for `work` and leaves. It
+# starts at the submission and returns its wait until the execution begins. Check it:
+# `cg.exercises.check(17.2, job)`

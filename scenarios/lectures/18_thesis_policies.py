@@ -167,8 +167,8 @@ print(
 
 # %% [markdown]
 # The difference comes from the placement: on a normal day several slots are idle, and a
-# GPU with better stock comes sooner. The statement "EDF is better than FIFO" attributes
-# the difference to the wrong cause.
+# GPU with better stock is available sooner. The statement "EDF is better than FIFO"
+# attributes the difference to the wrong cause.
 #
 # ## Significant is not important
 # SPT against FIFO on the normal day, three responses:

@@ -46,13 +46,13 @@ def test_the_waiting_jobs_match_the_printed_ones():
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
         f"{low} to {high} % of the jobs of more than 8 GPUs wait for over half an hour,"
-        " some of them forever, while other jobs wait for a fifth of an hour" in SECTION
+        " some of them forever, while other jobs wait for about 12 minutes" in SECTION
     )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named
     sentence = (
-        f"wide jobs is {wide_h['easy']:.0f} hours, and {others_h['easy']:.1f} hours"
-        " that of the others"
+        f"the mean wait is {wide_h['easy']:.0f} hours for these wide jobs and"
+        f" {others_h['easy']:.1f} hours for the others"
     )
     assert sentence in SECTION
     assert ".venv/bin/python scenarios/who_starves_whom.py" in SECTION

@@ -80,7 +80,7 @@ def test_the_index_of_three_jobs_in_the_morning():
     ]
     [sent] = Triage()(DAY.moment(jobs, now_s, {}))
     assert sent[0].id == 0 and index["A"] > index["B"] > index["C"]
-    assert f"its hour would cost {WAIT * HOUR:.2f}" in TEXT
+    assert f"an hour of waiting would cost {WAIT * HOUR:.2f}" in TEXT
 
 
 def cents(now_s, due_s):

@@ -341,7 +341,7 @@ class Change(NamedTuple):
     stop: int
     new: str
 
-    def made(self) -> str:
+    def applied(self) -> str:
         """The file's text with the change."""
         text = self.path.read_text(encoding="utf-8")
         return text[: self.start] + self.new + text[self.stop :]
@@ -350,7 +350,7 @@ class Change(NamedTuple):
         """Number of the line that changes, the line before, and after."""
         number = self.path.read_text(encoding="utf-8")[: self.start].count("\n")
         before = self.path.read_text(encoding="utf-8").splitlines()[number]
-        return number + 1, before.strip(), self.made().splitlines()[number].strip()
+        return number + 1, before.strip(), self.applied().splitlines()[number].strip()
 
     def __str__(self) -> str:
         number, before, after = self.lines()
@@ -575,7 +575,7 @@ def answer(change: Change, folders: Queue[Path], lines: Lines, seconds: int) -> 
     """Return whether the tests of a change passed, failed or took too long."""
     folder, tests = folders.get(), tests_of(change, lines)
     changed = folder / change.path.relative_to(ROOT)
-    changed.write_text(change.made(), encoding="utf-8")
+    changed.write_text(change.applied(), encoding="utf-8")
     try:
         answers = (
             asked(folder, some, seconds)

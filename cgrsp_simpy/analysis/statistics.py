@@ -234,17 +234,17 @@ def paired_test(
     unequal lengths. Source: thesis Section 5.1.3.
     """
     x, y, differences, rounding = _pairs(values, reference)
-    found = mean(differences, in_order=in_order)
+    estimate = mean(differences, in_order=in_order)
     share = worth(differences) if in_order else 1.0
     return PairedTest(
-        n=found.n,
-        difference=found.mean,
-        t=_t(found.mean, found.sd / math.sqrt(max(found.n, 1) * share)),
-        p=found.p,
+        n=estimate.n,
+        difference=estimate.mean,
+        t=_t(estimate.mean, estimate.sd / math.sqrt(max(estimate.n, 1) * share)),
+        p=estimate.p,
         wilcoxon_p=math.nan if in_order else _wilcoxon_p(differences, rounding),
-        d=_ratio(found.mean, _pooled_sd(x, y)),
-        d_paired=_ratio(found.mean, found.sd),
-        note=_note(found),
+        d=_ratio(estimate.mean, _pooled_sd(x, y)),
+        d_paired=_ratio(estimate.mean, estimate.sd),
+        note=_note(estimate),
     )
 
 
@@ -260,7 +260,7 @@ def _pairs(
         )
     with np.errstate(invalid="ignore", over="ignore"):  # two infinities
         differences = x - y
-    x, y, differences = (each[~np.isnan(differences)] for each in (x, y, differences))
+    x, y, differences = (array[~np.isnan(differences)] for array in (x, y, differences))
     rounding = ROUNDING * np.maximum(np.abs(x), np.abs(y))
     return x, y, _unrounded(differences, rounding), rounding
 

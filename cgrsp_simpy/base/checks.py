@@ -134,14 +134,14 @@ def numbers(
         raise InputError(f"{name}(={shown(value)}) must be {allowed}") from None
 
 
-def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
+def set_columns(instance: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
     """Convert columns of a frozen dataclass to arrays of given types and equal length.
 
     row: noun for what an entry describes, for messages.
     """
     number = None
     for name, kind in kinds.items():
-        values = numbers(name, getattr(made, name), kind, f"numbers, one per {row}")
+        values = numbers(name, getattr(instance, name), kind, f"numbers, one per {row}")
         number = values.size if number is None else number
         require(
             values.shape == (number,),
@@ -149,21 +149,23 @@ def set_columns(made: Any, kinds: Mapping[str, Any], row: str = "job") -> None:
             values.shape,
             f"({number},), one per {row}",
         )
-        object.__setattr__(made, name, values)
+        object.__setattr__(instance, name, values)
 
 
-def order_columns(made: Any, names: Iterable[str], order: np.ndarray[Any, Any]) -> None:
+def order_columns(
+    instance: Any, names: Iterable[str], order: np.ndarray[Any, Any]
+) -> None:
     """Reorder columns (arrays or tuples) of a frozen dataclass, and its tags."""
     for name in names:
-        column = getattr(made, name)
+        column = getattr(instance, name)
         ordered = (
             tuple(map(column.__getitem__, order))
             if type(column) is tuple
             else column[order]
         )
-        object.__setattr__(made, name, ordered)
-    made.tags.check(len(order))
-    object.__setattr__(made, "tags", made.tags.chosen(order))
+        object.__setattr__(instance, name, ordered)
+    instance.tags.check(len(order))
+    object.__setattr__(instance, "tags", instance.tags.chosen(order))
 
 
 def check_entries(

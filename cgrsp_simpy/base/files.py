@@ -189,7 +189,7 @@ def check_folder(path: Path) -> None:
     """
     path = output_path("folder", path)
     try:
-        there = next(each for each in (path, *path.parents) if is_there(each))
+        there = next(folder for folder in (path, *path.parents) if is_there(folder))
     except OSError as error:  # a name that is too long
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():
@@ -234,9 +234,9 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
                 if not path.is_file():
                     raise
     except BaseException as error:
-        for each in reversed(created):
+        for created_path in reversed(created):
             with suppress(OSError):
-                each.rmdir() if each.is_dir() else each.unlink()
+                created_path.rmdir() if created_path.is_dir() else created_path.unlink()
         if isinstance(error, OSError):
             raise InputError(f"{path}: {error.strerror or error}") from None
         raise
@@ -445,9 +445,13 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError("not TOML (a number with thousands of digits)") from None
 
 
-def table_of(made: Any) -> dict[str, Any]:
+def table_of(instance: Any) -> dict[str, Any]:
     """Return the arguments from which a dataclass instance can be created again."""
-    return {item.name: getattr(made, item.name) for item in fields(made) if item.init}
+    return {
+        item.name: getattr(instance, item.name)
+        for item in fields(instance)
+        if item.init
+    }
 
 
 def toml_text(tables: dict[str, Any], path: str = "") -> str:
@@ -492,18 +496,18 @@ def mapping(where: str, table: Any) -> dict[str, Any]:
 
 def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Return a key's list of tables; an empty list if the key is missing."""
-    found = table.get(key, [])
-    require(isinstance(found, list), f"[[{key}]]", found, "a list of tables")
-    return list(found)
+    tables = table.get(key, [])
+    require(isinstance(tables, list), f"[[{key}]]", tables, "a list of tables")
+    return list(tables)
 
 
 def make(cls: type[T], table: Any, where: str) -> T:
     """Create an object from a table of arguments; errors name table, key and value."""
-    own = signature(cls).parameters
-    check_keys(where, table, own)
+    parameters = signature(cls).parameters
+    check_keys(where, table, parameters)
     missing = [
         name
-        for name, item in own.items()
+        for name, item in parameters.items()
         if item.default is Parameter.empty and name not in table
     ]
     if missing:

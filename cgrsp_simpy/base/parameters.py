@@ -284,7 +284,7 @@ def hints(owner: Any) -> dict[str, Any]:
     try:
         return get_type_hints(owner, include_extras=True)
     except NameError:
-        found: dict[str, Any] = {}
+        types: dict[str, Any] = {}
     for part in reversed(getattr(owner, "__mro__", (owner,))):
         scope, module = getattr(part, "__globals__", None), part.__module__
         for name, hint in get_annotations(part).items():
@@ -292,8 +292,8 @@ def hints(owner: Any) -> dict[str, Any]:
                 name, (), {"__annotations__": {name: hint}, "__module__": module}
             )
             with suppress(NameError):
-                found |= get_type_hints(one, scope, include_extras=True)
-    return found
+                types |= get_type_hints(one, scope, include_extras=True)
+    return types
 
 
 def parameter(

@@ -62,8 +62,8 @@ def _table(part: Any, whole: bool) -> dict[str, Any]:
 
 def default_of(item: Any) -> Any:
     """Return the default of a field; MISSING if it has none."""
-    made = item.default_factory is not MISSING
-    return item.default_factory() if made else item.default
+    has_factory = item.default_factory is not MISSING
+    return item.default_factory() if has_factory else item.default
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -87,8 +87,8 @@ def policy(
     """
 
     def declared(function: Decided) -> Decided:
-        own = {"asks_on_arrival": asks_on_arrival or suspends, "suspends": suspends}
-        for name, value in {**own, "needs": tuple(needs), "keep_s": keep_s}.items():
+        flags = {"asks_on_arrival": asks_on_arrival or suspends, "suspends": suspends}
+        for name, value in {**flags, "needs": tuple(needs), "keep_s": keep_s}.items():
             setattr(function, name, value)
         return function
 
@@ -106,19 +106,19 @@ class HoldsPolicies:
         vars(self).update(cloudpickle.loads(state))
 
 
-def is_policy(given: Callable[..., Any]) -> bool:
+def is_policy(value: Callable[..., Any]) -> bool:
     """Return whether a function is a policy, not a factory (all arguments optional)."""
     positional = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
     return any(
-        each.kind in positional and each.default is inspect.Parameter.empty
-        for each in inspect.signature(given).parameters.values()
+        parameter.kind in positional and parameter.default is inspect.Parameter.empty
+        for parameter in inspect.signature(value).parameters.values()
     )
 
 
-Made = TypeVar("Made")
+Created = TypeVar("Created")
 
 READERS: dict[type, tuple[Callable[[str], Any], str]] = {
     bool: ({"true": True, "false": False}.__getitem__, "true or false"),
@@ -129,8 +129,8 @@ READERS: dict[type, tuple[Callable[[str], Any], str]] = {
 
 
 def chosen(
-    what: str, policy: str | Made, factories: Mapping[str, Callable[..., Any]]
-) -> Made:
+    what: str, policy: str | Created, factories: Mapping[str, Callable[..., Any]]
+) -> Created:
     """Return the policy that a text describes; a class is called, a function unchanged.
 
     Texts: "rh", "rh:reserve=2", "own.py:oldest". what: noun for errors, such as policy
@@ -141,7 +141,7 @@ def chosen(
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):
         if not in_file(value):
-            return cast(Made, made(what, value, factories))
+            return cast(Created, created(what, value, factories))
         value = from_file(what, value)
     if isinstance(value, type):
         try:
@@ -155,7 +155,7 @@ def chosen(
         raise InputError(
             f"{what}(={shown(value)}) must be a name or a function of a view"
         )
-    return cast(Made, value)
+    return cast(Created, value)
 
 
 @cache
@@ -166,8 +166,8 @@ def offered(module: str) -> dict[str, Any]:
     """
     from importlib.metadata import entry_points  # loads Python's e-mail package
 
-    found = entry_points(group=f"cgrsp_simpy.{module}")
-    return {entry.name: entry for entry in sorted(found, key=lambda each: each.name)}
+    points = entry_points(group=f"cgrsp_simpy.{module}")
+    return {entry.name: entry for entry in sorted(points, key=lambda point: point.name)}
 
 
 def in_file(text: str) -> bool:
@@ -187,7 +187,7 @@ def errors_of(text: str) -> Iterator[None]:
             raise
         path = Path(text.partition(":")[0]).resolve()
         frames = extract_tb(error.__traceback__)
-        lines = [each.lineno for each in frames if Path(each.filename) == path]
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
         where = f", line {lines[-1]}" if lines else ""
         raise InputError(f"{text}{where}: {error_text(error)}") from error
 
@@ -212,16 +212,16 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
         raise InputError(
             f"{what} file {name!r} cannot be loaded: {error_text(error)}"
         ) from None
-    own = [
+    functions = [
         key
         for key, value in vars(module).items()
         if callable(value) and not key.startswith("_")
     ]
-    check_one_of(f"function in {path}", function, own)
+    check_one_of(f"function in {path}", function, functions)
     return cast(Callable[..., Any], getattr(module, function))
 
 
-def made(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
+def created(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
     """Return the result of a factory for a text such as "rh" or "rh:reserve=2".
 
     what: noun for errors, such as policy or scheduler. Raises InputError for an unknown
@@ -242,18 +242,18 @@ def parameters(
     """Parse keyword arguments of a factory from a text such as "name:a=1,b=true".
 
     Values have the types of the defaults. but: arguments that a text cannot set, like
-    those whose default has no type in READERS. Raises InputError as `made` does.
+    those whose default has no type in READERS. Raises InputError as `created` does.
     """
     name, _, rest = text.partition(":")
     if not rest:
         return {}
-    own = {
+    defaults = {
         key: type(value.default)
         for key, value in inspect.signature(factory).parameters.items()
         if key not in but and type(value.default) in READERS
     }
 
-    kind = typed(f"parameter of {what} {name}", own)
+    kind = typed(f"parameter of {what} {name}", defaults)
     return pairs(rest.split(","), kind, "parameter=value", f"{what} {text!r}: ")
 
 
@@ -283,15 +283,17 @@ def pairs(
     kind: function from a name to its parser and what is allowed; InputError for an
     unknown name. form, where: for errors, the syntax of a part and its location.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in parts:
         name, equals, text = part.partition("=")
         if not equals:
             raise InputError(f"{where}{part!r} must be of the form {form}")
-        if name in found:
+        if name in values:
             raise InputError(f"{where}{name} is given twice")
         read, allowed = kind(name)
         if not text:
             raise InputError(f"{where}{part!r} must be of the form {form}, {allowed}")
-        found[name] = read_as(read, text, f"{where}{name}(={text!r}) must be {allowed}")
-    return found
+        values[name] = read_as(
+            read, text, f"{where}{name}(={text!r}) must be {allowed}"
+        )
+    return values

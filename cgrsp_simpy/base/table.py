@@ -34,10 +34,10 @@ CONTROLS = re.compile(
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Group items by key, in order of first occurrence."""
-    found: dict[Key, list[Item]] = {}
-    for each in items:
-        found.setdefault(key(each), []).append(each)
-    return found
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -46,7 +46,7 @@ def visible(text: str, keep: str = "") -> str:
     keep: characters to leave unescaped, such as line ends.
     """
     return CONTROLS.sub(
-        lambda found: found[0] if found[0] in keep else ascii(found[0])[1:-1], text
+        lambda match: match[0] if match[0] in keep else ascii(match[0])[1:-1], text
     )
 
 
@@ -160,8 +160,8 @@ def with_halves(means: Mapping[str, Any]) -> dict[str, float]:
     """Return columns with the means and the half widths of their intervals."""
     return {
         column: value
-        for name, found in means.items()
-        for column, value in ((name, found.mean), (half(name), found.half_width))
+        for name, estimate in means.items()
+        for column, value in ((name, estimate.mean), (half(name), estimate.half_width))
     }
 
 

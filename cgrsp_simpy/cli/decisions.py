@@ -212,7 +212,7 @@ def caveats(
         notes.append("provisioning is left out, as instances may be warm or refused")
     if programs:
         below = mean(
-            [(each.program or 0) - (each.value or 0) for each in programs]
+            [(result.program or 0) - (result.value or 0) for result in programs]
         ).mean
         notes.append(
             f"prices in bins of {programs[0].step_s / 60:g} min: {below:.2f} below the"
@@ -315,12 +315,14 @@ def _points(limits: Frontier) -> list[Row]:
 def _frontier_tables(name: str, rows: Sequence[Row], limits: Frontier) -> list[Table]:
     shown = ("wait_min", "miss_pct")
     corners = [
-        {each: row[each] for each in shown} for row in rows if row["kind"] == "bound"
+        {column: row[column] for column in shown}
+        for row in rows
+        if row["kind"] == "bound"
     ]
     policies = [
         {
             "policy": row["name"],
-            **{each: _spread(row, each) for each in shown},
+            **{column: _spread(row, column) for column in shown},
             "least miss_pct at this wait": limits.miss_pct(row["wait_min"]),
         }
         for row in rows

@@ -151,8 +151,8 @@ def _seeds(text: str) -> range:
     first, span, end = text.rpartition(":")
     allowed = "a number of seeds, or FROM:TO, such as 100:130"
     bounds = (
-        read_as(int, each, f"invalid seeds {text!r}: must be {allowed}")
-        for each in (first or "0", end)
+        read_as(int, number, f"invalid seeds {text!r}: must be {allowed}")
+        for number in (first or "0", end)
     )
     seeds = range(*bounds)
     if not span:
@@ -230,8 +230,8 @@ def answer(
     if lines and args.format != "table":
         log.warning("%s", lines[-1])
     content = {**study.as_dict(), "parameters": worded.parameters, **more}
-    found = formatted(args, content, study.rows, lambda: [*study.tables, *tables])
-    text = "\n\n".join([*(lines if args.format == "table" else []), found.text])
+    result = formatted(args, content, study.rows, lambda: [*study.tables, *tables])
+    text = "\n\n".join([*(lines if args.format == "table" else []), result.text])
     return Answer(text, 1 if lines else 0)
 
 

@@ -175,7 +175,9 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     name, *ids = names
     paper = PAPERS[name]
     if paper.table is None:
-        others = ", ".join(other for other, each in PAPERS.items() if each.table)
+        others = ", ".join(
+            other for other, other_paper in PAPERS.items() if other_paper.table
+        )
         raise InputError(f"{name} has no tables; papers with tables: {others}")
     for id in ids:
         check_one_of("table", id, paper.ids)
@@ -215,16 +217,16 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
             log.info("this takes about %.0f minutes%s", seconds / 60, longer)
     elif "thesis" in papers:
         check_work(args, work_of(wanted_of(IDS, args.seeds)))
-    found = [*ledger.entries(papers, args.seeds, executor_of(args))]
-    lost = ledger.lost(found) if args.seeds is None else []
+    entries = [*ledger.entries(papers, args.seeds, executor_of(args))]
+    lost = ledger.lost(entries) if args.seeds is None else []
     for entry in lost:
         log.warning(
             "no longer reproduced: %s, %s, %s: %s",
             *(entry.paper, entry.where, entry.statement, entry.ours),
         )
-    rows = ledger.rows(found)
-    content = document("papers", rows, summary=ledger.summary(found))
-    tables = ledger.tables(found, args.all)
+    rows = ledger.rows(entries)
+    content = document("papers", rows, summary=ledger.summary(entries))
+    tables = ledger.tables(entries, args.all)
     return formatted(args, content, rows, lambda: tables, int(bool(lost)))
 
 
@@ -333,7 +335,7 @@ def _redraw(args: argparse.Namespace) -> Answer:
             f"a CSV file whose name begins with {', '.join(galleries)}",
         )
         module = import_module(f"cgrsp_simpy.{galleries[prefix]}")
-        single = [each for each in vars(module).values() if isinstance(each, Figure)]
+        single = [value for value in vars(module).values() if isinstance(value, Figure)]
         known = {figure.stem: figure for figure in (*module.FIGURES.values(), *single)}
         check_one_of("figure", path.stem, known)
         contents |= known[path.stem].contents(path.parent, None, **style)

@@ -160,9 +160,9 @@ def file_schema(scenario: Any) -> dict[str, Any]:
     """Return the JSON schema of the files of a scenario's module."""
     if isinstance(scenario, Scenario):
         return tables_schema()
-    found = schema(type(scenario))
-    found["properties"][MODULE] = {"const": module_of(scenario)}
-    return {**found, "required": [MODULE, *found["required"]]}
+    content = schema(type(scenario))
+    content["properties"][MODULE] = {"const": module_of(scenario)}
+    return {**content, "required": [MODULE, *content["required"]]}
 
 
 def module_of(scenario: Any) -> str:

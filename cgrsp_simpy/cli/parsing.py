@@ -40,13 +40,13 @@ def formatted(
         return Answer(json_text(content), status)
     if args.format == "csv":
         return Answer(csv_text(rows).rstrip("\n"), status)
-    made = {
+    writers = {
         "table": Table.text,
         "markdown": Table.markdown,
         "latex": Table.latex,
         "html": Table.html,
     }
-    return Answer("\n\n".join(map(made[args.format], tables())), status)
+    return Answer("\n\n".join(map(writers[args.format], tables())), status)
 
 
 # ---- parsers ----
@@ -80,7 +80,9 @@ class Help(argparse.HelpFormatter):
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return [
-            line for each in text.split("\n") for line in textwrap.wrap(each, width)
+            line
+            for paragraph in text.split("\n")
+            for line in textwrap.wrap(paragraph, width)
         ]
 
 
@@ -131,8 +133,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the message, with a suggested name, and exit with status 2."""
         meant = ""
-        if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
-            meant = nearest(found[1], re.findall(r"[^\s',]+", found[2]))
+        if match := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
+            meant = nearest(match[1], re.findall(r"[^\s',]+", match[2]))
         line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} -h)".split())
         self.exit(2, f"{visible(line)}\n")
 

@@ -128,7 +128,7 @@ def _by_formula(args: argparse.Namespace) -> Answer:
     source, policies = scenario.source, args.policies or [*POLICIES]
     differ = len({*policies}) == len(policies)
     require(differ, "--policies", ",".join(policies), "different names")
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "rate_per_s": source.rate_per_s,
         "service_s": source.service_s,
         "prices": scenario.prices,
@@ -141,10 +141,10 @@ def _by_formula(args: argparse.Namespace) -> Answer:
         allowed = "a number: by formula, each job uses a whole machine"
         shared = ", ".join(map(str, worded.grid["machines"]))
         require(isinstance(number, int), "machines", shared, allowed)
-        rows = {text: analyze(text, servers=number, **given) for text in policies}
+        rows = {text: analyze(text, servers=number, **arguments) for text in policies}
     else:
         objective = args.objective or "price"
-        rows = {text: optimum(text, by=objective, **given) for text in policies}
+        rows = {text: optimum(text, by=objective, **arguments) for text in policies}
         for name, row in rows.items():
             if row["wait_s"] > source.service_s:
                 log.warning(
@@ -157,7 +157,7 @@ def _by_formula(args: argparse.Namespace) -> Answer:
 
 
 def _formula_answer(
-    args: argparse.Namespace, worded: Worded, found: Mapping[str, Mapping[str, float]]
+    args: argparse.Namespace, worded: Worded, results: Mapping[str, Mapping[str, float]]
 ) -> Answer:
     """Return one row per policy, with the opportunity cost and the figures."""
     figures = {
@@ -165,7 +165,7 @@ def _formula_answer(
             **{key: row[key] for key in SHOWN if key in row},
             "opportunity": row["price"] * row["wait_s"] / 3600,
         }
-        for name, row in found.items()
+        for name, row in results.items()
     }
     names = [
         key
@@ -191,9 +191,9 @@ def _formula_answer(
 
 def _of_log(args: argparse.Namespace) -> Answer:
     words = [word for word in args.words if not word.startswith("machine=")]
-    given = [word.partition("=")[2] for word in args.words if word not in words]
-    require(len(given) <= 1, "machine", " and ".join(given), "given only once")
-    machine = "".join(given)
+    machines = [word.partition("=")[2] for word in args.words if word not in words]
+    require(len(machines) <= 1, "machine", " and ".join(machines), "given only once")
+    machine = "".join(machines)
     for word in words:
         allowed = "machine=CORES or machine=CORESxGB; their number is planned"
         require(not word.startswith("machines="), "parameter", word, allowed)

@@ -71,16 +71,16 @@ def _market(args: argparse.Namespace) -> Answer:
 
 def _report(args: argparse.Namespace) -> Answer:
     listed = snapshots_of(args.files)
-    polls = [Polls(each) for each in listed]
+    polls = [Polls(snapshots) for snapshots in listed]
     if args.out is not None:
         from cgrsp_simpy.market.figures import market  # loads matplotlib
 
-        stem, fits = Path(args.out), [fit_stock(each) for each in listed]
+        stem, fits = Path(args.out), [fit_stock(snapshots) for snapshots in listed]
         require(bool(stem.name), "--out", args.out, "the stem of the files to write")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
-    rows = [_summary(each) for each in polls]
-    hours = [_by_hour(each) for each in polls]
+    rows = [_summary(snapshots) for snapshots in polls]
+    hours = [_by_hour(snapshots) for snapshots in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
     figures = [
         row | {"low_pct_by_hour": list(hour.values())[1:]}
@@ -124,7 +124,7 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
-    fits = [fit_stock(each) for each in snapshots_of(args.files)]
+    fits = [fit_stock(snapshots) for snapshots in snapshots_of(args.files)]
     if args.out is not None:
         require(
             args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"

@@ -158,8 +158,8 @@ def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> A
     for policy, run in runs.items():
         added, details[policy] = subject.details(run)
         tables += [
-            each._replace(title=f"{each.title}, {policy}") if len(runs) > 1 else each
-            for each in added
+            extra._replace(title=f"{extra.title}, {policy}") if len(runs) > 1 else extra
+            for extra in added
         ]
     if len(runs) > 1:
         details = {"details": details} if any(details.values()) else {}
@@ -451,16 +451,16 @@ def _sweep(args: argparse.Namespace) -> Answer:
     subject = subject_of(worded.scenario)
     is_function = isinstance(worded.scenario, FunctionModel)
     policies = [] if is_function else policies_given(args, subject)
-    places = scenarios_of(worded.made, points_of(grid), policies)
+    places = scenarios_of(worded.scenario_of, points_of(grid), policies)
     subjects = [subject_of(place) for place in places]
     if is_function:
         check_omitted(args, ["policies"], FUNCTION)
     subject.check_effective(worded.names, policies)
-    seeds = seeds_of(args, any(each.is_random_under(policies) for each in subjects))
-    jobs = sum(each.work_of(policies) for each in subjects) * len(seeds)
+    seeds = seeds_of(args, any(varied.is_random_under(policies) for varied in subjects))
+    jobs = sum(varied.work_of(policies) for varied in subjects) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     study = sweep(
-        worded.made,
+        worded.scenario_of,
         grid,
         policies or None,
         seeds,

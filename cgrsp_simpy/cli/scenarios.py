@@ -123,7 +123,7 @@ class Worded:
             for word in words:
                 for value in self.grid[word]:
                     _check_value(word, value, subject.parameters[full[word]])
-        self.scenario = self.made(**{word: self.grid[word][0] for word in first})
+        self.scenario = self.scenario_of(**{word: self.grid[word][0] for word in first})
         if isinstance(self.scenario, Scenario):
             _announce(self.scenario)
             if "gpus" in first and name.endswith(".toml"):
@@ -158,7 +158,7 @@ class Worded:
                 )
         return self.scenario
 
-    def made(self, **words: Any) -> Any:
+    def scenario_of(self, **words: Any) -> Any:
         """Return the scenario with one value for each word."""
         key = tuple(str(words[word]) for word in self._used)
         if key not in self._bases:
@@ -224,14 +224,14 @@ def _of_script(name: str) -> Any:
     require(":" in name, "scenario", name, "FILE.py:NAME")
     from cgrsp_simpy.studies.function import as_model, model
 
-    made = as_model(policy.from_file("scenario", name))
-    if isfunction(made):  # one without @cg.model
-        made = as_model(model(made))
-    if isinstance(made, type) and issubclass(made, Model):
-        made = made()
-    if not isinstance(made, Model):
+    scenario = as_model(policy.from_file("scenario", name))
+    if isfunction(scenario):  # one without @cg.model
+        scenario = as_model(model(scenario))
+    if isinstance(scenario, type) and issubclass(scenario, Model):
+        scenario = scenario()
+    if not isinstance(scenario, Model):
         raise InputError(f"{name} must be a function, or a cgrsp_simpy.Model")
-    return made
+    return scenario
 
 
 def _is_function(scenario: Any) -> bool:
@@ -392,7 +392,7 @@ def _reading(words: Words, **more: Any) -> dict[str, Any]:
         for name, kind in known.items()
         if name in texts
     }
-    fields = [each.name for form in logs.FORMATS.values() for each in form.fields]
+    fields = [field.name for form in logs.FORMATS.values() for field in form.fields]
     names = [*COLUMNS, *fields]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]
@@ -456,15 +456,15 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     """
     inside = [text for text in texts if text.startswith(f"{prefix}.")]
     texts[:] = [text for text in texts if text not in inside]
-    types, found = hints(owner), {}
+    types, values_by_name = hints(owner), {}
     for word, values in split(inside).items():
         name = word.partition(".")[2]
         check_one_of(
             "parameter", word, [f"{prefix}.{item.name}" for item in fields(owner)]
         )
         require(len(values) == 1, word, ",".join(values), "one value")
-        found[name] = value_of(values[0], types[name])
-    return found
+        values_by_name[name] = value_of(values[0], types[name])
+    return values_by_name
 
 
 def split(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -250,7 +250,7 @@ class Advice(Results):
         """
         saved, days = self.saved(option), self.for_days(option)
         worth = saved.mean >= WORTH * self.mean(self.now).mean
-        return worth and all(each.low > 0 for each in (saved, days) if each)
+        return worth and all(interval.low > 0 for interval in (saved, days) if interval)
 
     @cached_property
     def fixed(self) -> Option | None:
@@ -336,7 +336,8 @@ class Advice(Results):
             self.trials.prices.of_jobs(jobs),
         )
         sums = [
-            _by_part(jobs["submit_s"], each, hours, span_s).tolist() for each in columns
+            _by_part(jobs["submit_s"], column, hours, span_s).tolist()
+            for column in columns
         ]
         begin_h = scenario.market.clock.start_h + float(jobs["submit_s"].min()) / HOUR_S
         return [
@@ -365,8 +366,8 @@ class Advice(Results):
         types = {"all": f"all slots of type {gpu}", "spot": f"{gpu} as spot instances"}
         types |= {"free": "free choice of the types", "fixed": "fixed types"}
         after, before = (
-            Counter(gpu.name for gpu in self.trials.fleet(each).slots)
-            for each in (option, now)
+            Counter(gpu.name for gpu in self.trials.fleet(choice).slots)
+            for choice in (option, now)
         )
         more = ", ".join(
             f"{number} {name}" for name, number in (after - before).items()
@@ -386,14 +387,14 @@ class Advice(Results):
         if option.hours:
             slots = f"{option.number}, instead of {today}"
         parts = {"policy": policy, "types": types.get(kind, ""), "slots": slots}
-        return "; ".join(parts[each] for each in changed) or f"no change, {now}"
+        return "; ".join(parts[change] for change in changed) or f"no change, {now}"
 
     def _saves(self) -> str:
-        of, sign = (self.mean, "") if self.best == self.now else (self.saved, "+")
+        estimate, sign = (self.mean, "") if self.best == self.now else (self.saved, "+")
         terms = [
-            f"{name} {_spread(of(self.best, f'{name}_usd'), sign)} ("
+            f"{name} {_spread(estimate(self.best, f'{name}_usd'), sign)} ("
             + ", ".join(
-                f"{noun} {_spread(replace(of(self.best, part), low=nan), sign)}"
+                f"{noun} {_spread(replace(estimate(self.best, part), low=nan), sign)}"
                 for part, noun in group.items()
             )
             for name, group in (("bills", BILLS), ("inconvenience", INCONVENIENCE))
@@ -407,11 +408,11 @@ class Advice(Results):
     def _sure(self) -> str:
         saved, common = self.saved(self.best), subject_of(self.trials.scenario).common
         logged = isinstance(self.trials.scenario.workload, (LoggedWorkload, JobList))
-        each = "run" if self.trials.days > 1 else "day"
+        unit = "run" if self.trials.days > 1 else "day"
         over = (
             f"{many(len(self.seeds), 'seed')} (the same jobs, other stock and delays)"
             if logged
-            else f"{many(len(self.seeds), each)} of the same distributions"
+            else f"{many(len(self.seeds), unit)} of the same distributions"
         )
         over += f" (n = {many(saved.n, common)})" if common else ""
         if saved.n < LEAST_SEEDS:
@@ -479,7 +480,7 @@ class Advice(Results):
         loads, usd = (
             [float(row[name]) for row in self.hours] for name in ("load", "usd")
         )
-        load, above = summed(loads) / len(loads), sum(each > 1 for each in loads)
+        load, above = summed(loads) / len(loads), sum(hourly > 1 for hourly in loads)
         top = self.hours[int(np.argmax(usd))]
         at = f"{int(top['hour'])}:{int(60 * (top['hour'] % 1)):02}"
         stable = f"Stable; above capacity in {above} of {many(len(loads), 'hour')}."
@@ -556,11 +557,12 @@ class Advice(Results):
 
     def _priced(self) -> str:
         """Describe the prices, and the plans at half and twice the first three."""
-        of, best = self.trials.prices, self.best
+        price, best = self.trials.prices, self.best
         prices = (
-            f"Prices: {of.price_miss:g} USD per missed deadline, {of.price_late:g} per"
-            f" minute late, {of.price_wait:g} per minute waiting, each times the job's"
-            f" weight; {of.price_slot:g} per slot and day; rent at market prices."
+            f"Prices: {price.price_miss:g} USD per missed deadline,"
+            f" {price.price_late:g} per minute late, {price.price_wait:g} per minute"
+            f" waiting, each times the job's weight;"
+            f" {price.price_slot:g} per slot and day; rent at market prices."
         )
         if self.search.limits:
             return prices
@@ -600,11 +602,11 @@ class Advice(Results):
         First the compared options on the seeds of the comparison, then all options on
         the search seeds on which they ran.
         """
-        runs = [(each, self.seeds) for each in self.compared]
+        runs = [(choice, self.seeds) for choice in self.compared]
         searched = set(self.search.seeds)
         runs += [
-            (each, sorted(searched & self.trials.figures[each].keys()))
-            for each in self.tried
+            (choice, sorted(searched & self.trials.figures[choice].keys()))
+            for choice in self.tried
         ]
         rows = []
         for option, seeds in runs:

@@ -160,8 +160,8 @@ def check_proved(
     for name, part in parts:
         for item in fields(part):
             if item.init and (name in but or item.name not in PROVED[name]):
-                made = item.default_factory
-                usual = item.default if made is MISSING else made()
+                factory = item.default_factory
+                usual = item.default if factory is MISSING else factory()
                 value, label = getattr(part, item.name), f"{item.name} of the {name}"
                 require(value == usual, f"no {what} known: {label}", value, f"{usual}")
 
@@ -339,12 +339,12 @@ class _Program:
             held_s = np.diff(problem.holds.held_s[c, g, v])
             held_s = held_s[held_s > NEGLIGIBLE_S]
             padded = np.vstack([self.basis, np.zeros((len(held_s), shapes))])
-            made = np.zeros((len(distinct), size))
-            of = slice(problem.pool[g] * shapes, (problem.pool[g] + 1) * shapes)
-            made[:, of] = [
+            matrix = np.zeros((len(distinct), size))
+            columns = slice(problem.pool[g] * shapes, (problem.pool[g] + 1) * shapes)
+            matrix[:, columns] = [
                 held_s @ padded[step : step + len(held_s)] for step in distinct.tolist()
             ]
-            used.append(scipy.sparse.csr_array(made)[place])
+            used.append(scipy.sparse.csr_array(matrix)[place])
             row.append(groups)
             cost += [
                 problem.at(self.groups[r], g, v, np.array([step])) for r, step in pairs

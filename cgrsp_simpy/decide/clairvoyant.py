@@ -136,11 +136,12 @@ def _divided(division: Division, table: Table, only_all: bool) -> Division:
     """Return a division with one more slot; only_all: only for the set of all jobs."""
     best: Division = [(inf, ())] * len(division)
     for mask in [len(division) - 1] if only_all else range(len(division)):
-        own = min(
-            _subsets(mask), key=lambda own: division[mask ^ own][0] + table[own][0].cost
+        part = min(
+            _subsets(mask),
+            key=lambda part: division[mask ^ part][0] + table[part][0].cost,
         )
-        cost, orders = division[mask ^ own]
-        best[mask] = (cost + table[own][0].cost, (*orders, table[own][0]))
+        cost, orders = division[mask ^ part]
+        best[mask] = (cost + table[part][0].cost, (*orders, table[part][0]))
     return best
 
 
@@ -228,9 +229,9 @@ def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> 
     }
     totals = Totals()
     totals.add(columns)
-    found = figures(totals, len(records), 1.0)
+    means = figures(totals, len(records), 1.0)
     wait_min, miss_pct, tardiness_min = (
-        found[name] for name in ("wait_min", "miss_pct", "tardiness_min")
+        means[name] for name in ("wait_min", "miss_pct", "tardiness_min")
     )
     value = (
         weights.wait * wait_min

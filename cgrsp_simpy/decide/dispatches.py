@@ -127,7 +127,11 @@ class Dispatches:
             else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
             for gpu in gpus
         ]
-        kinds = list(dict.fromkeys(each for chances_of in met for each in chances_of))
+        kinds = list(
+            dict.fromkeys(
+                combination for chances_of in met for combination in chances_of
+            )
+        )
 
         def kind_of(at_s: float) -> tuple[int, ...]:
             return tuple(kinds.index(chances(gpu, at_s)) for gpu in gpus)

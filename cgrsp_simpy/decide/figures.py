@@ -86,7 +86,7 @@ def draw_bars(canvas: Canvas, rows: list[Row]) -> None:
     legend_above(ax, handles)
 
 
-def searched(found: Advice) -> list[Row]:
+def searched(advice: Advice) -> list[Row]:
     """Return the rows of options that differ only in the number of slots.
 
     They are of the cheapest combinations of policy and types with at least three
@@ -94,13 +94,13 @@ def searched(found: Advice) -> list[Row]:
     advised one.
     """
     by_slots = sorted(
-        where(found.rows, compared=False, hours=""),
+        where(advice.rows, compared=False, hours=""),
         key=lambda row: float(row["slots"]),
     )
     lines = grouped(by_slots, lambda row: (row["policy"], row["types"]))
     long = [rows for rows in lines.values() if len(rows) > 2]
     long.sort(key=lambda rows: min(float(row["total_usd"]) for row in rows))
-    option = found.advised.as_row()
+    option = advice.advised.as_row()
     return [
         {**row, "advised": option.items() <= row.items()}
         for rows in long[: len(SLOT_LOOKS)]
@@ -145,7 +145,7 @@ ADVICE = (
             " 95 % intervals."
         ),
         (6.3, 3.4),
-        rows=lambda found: found.shown,
+        rows=lambda advice: advice.shown,
         draw=draw_bars,
         texts=("change", "types"),
     ),

@@ -190,15 +190,21 @@ class Frontier:
         "bound" uses the means, "low" and "high" the ends of their 95 % intervals,
         which need two seeds (in a replayed market: two recorded days).
         """
-        ends = {"bound": {price: own.mean for price, own in self.means.items()}}
-        if all(own.n > 1 for own in self.means.values()):
-            ends["low"] = {price: max(0, own.low) for price, own in self.means.items()}
-            ends["high"] = {price: own.high for price, own in self.means.items()}
+        ends = {
+            "bound": {price: estimate.mean for price, estimate in self.means.items()}
+        }
+        if all(estimate.n > 1 for estimate in self.means.values()):
+            ends["low"] = {
+                price: max(0, estimate.low) for price, estimate in self.means.items()
+            }
+            ends["high"] = {
+                price: estimate.high for price, estimate in self.means.items()
+            }
         return {kind: _corners(least) for kind, least in ends.items()}
 
     def miss_pct(self, wait_min: float) -> float:
         """Return the least misses at a mean wait, per cent; inf if it is too short."""
-        means = {price: own.mean for price, own in self.means.items()}
+        means = {price: estimate.mean for price, estimate in self.means.items()}
         if wait_min < means.pop(0.0, 0.0):
             return inf
         most = means.pop(inf, 0.0)

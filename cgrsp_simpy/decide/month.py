@@ -54,8 +54,8 @@ def days_of(mix: Mapping[str, float], days: int, seed: int) -> list[Day]:
     kinds = rng.choice(list(mix), size=days, p=list(mix.values()))
     seeds = rng.integers(2**48, size=days)
     return [
-        Day(number, str(kind), int(own))
-        for number, (kind, own) in enumerate(zip(kinds, seeds), start=1)
+        Day(number, str(kind), int(day_seed))
+        for number, (kind, day_seed) in enumerate(zip(kinds, seeds), start=1)
     ]
 
 
@@ -80,9 +80,12 @@ class MonthRun:
         """Return means over the jobs of the month, and total costs."""
         scenarios = self.scenario.scenarios
         capacity_s = summed(
-            len(scenarios[each.kind].slots) * totals.end_s for each, totals in self.days
+            len(scenarios[month_day.kind].slots) * totals.end_s
+            for month_day, totals in self.days
         )
-        jobs = sum(scenarios[each.kind].workload.jobs for each, _ in self.days)
+        jobs = sum(
+            scenarios[month_day.kind].workload.jobs for month_day, _ in self.days
+        )
         return figures(
             reduce(add, (totals for _, totals in self.days)), jobs, capacity_s
         )
@@ -91,14 +94,14 @@ class MonthRun:
         """Return one dict per day: its number, kind, seed and metrics."""
         return [
             {
-                "day": each.number,
-                "kind": each.kind,
-                "seed": each.seed,
-                **subject_of(self.scenario.scenarios[each.kind]).figures(
+                "day": month_day.number,
+                "kind": month_day.kind,
+                "seed": month_day.seed,
+                **subject_of(self.scenario.scenarios[month_day.kind]).figures(
                     [*vars(totals).values()]
                 ),
             }
-            for each, totals in self.days
+            for month_day, totals in self.days
         ]
 
     def day(self, number: int) -> Run:
@@ -135,7 +138,7 @@ class MonthSubject(Subject):
     @property
     def common(self) -> str:  # type: ignore[override]
         """The name "record" if a market is replayed: all months share one record."""
-        replayed = any(subject_of(each).common for each in self._days)
+        replayed = any(subject_of(scenario).common for scenario in self._days)
         return "record" if replayed else ""
 
     def in_common(self, seed: int) -> int:
@@ -160,7 +163,7 @@ class MonthSubject(Subject):
         return subject_of(self._days[0]).make_policy(policy)
 
     def not_compiled(self, policy: Any) -> str:
-        reasons = (subject_of(each).not_compiled(policy) for each in self._days)
+        reasons = (subject_of(scenario).not_compiled(policy) for scenario in self._days)
         return next(filter(None, reasons), "")
 
     def simulation(self, policy: Any, seed: int, **how: Any) -> Any:
@@ -184,23 +187,27 @@ class MonthSubject(Subject):
         if listener is not None:
             self.simulation(policy, seed)
         days = []
-        for each in days_of(self.model.mix, self.model.days, seed):
-            scenario = self.model.scenarios[each.kind]
+        for month_day in days_of(self.model.mix, self.model.days, seed):
+            scenario = self.model.scenarios[month_day.kind]
             try:
                 run = run_isolated(
-                    scenario, policy, each.seed, records=False, engine=engine
+                    scenario, policy, month_day.seed, records=False, engine=engine
                 )
             except Exception as error:
-                place = f"day {each.number} ({each.kind}, seed {each.seed})"
+                place = (
+                    f"day {month_day.number} ({month_day.kind}, seed {month_day.seed})"
+                )
                 error.args = (f"{place}: {error}",)
                 raise
-            days.append((each, Totals(*subject_of(scenario).outcome(run))))
+            days.append((month_day, Totals(*subject_of(scenario).outcome(run))))
         name = policy if isinstance(policy, str) else policy_name(policy)
         return MonthRun(self.model, name, policy, seed, days)
 
     def outcome(self, run: MonthRun) -> list[list[Any]]:
         """Return the number, type, seed and totals of each day."""
-        return [[*each, [*vars(totals).values()]] for each, totals in run.days]
+        return [
+            [*month_day, [*vars(totals).values()]] for month_day, totals in run.days
+        ]
 
     def figures(self, outcome: Sequence[Sequence[Any]]) -> dict[str, Any]:
         return self.run_of("", 0, outcome).summary()
@@ -242,8 +249,8 @@ class MonthSubject(Subject):
             else:
                 other[name] = value
         scenarios = {
-            kind: subject_of(each).varied(**other) if other else each
-            for kind, each in self.model.scenarios.items()
+            kind: subject_of(scenario).varied(**other) if other else scenario
+            for kind, scenario in self.model.scenarios.items()
         }
         month: Month = self.model
         return replace(month, mix=mix, days=days, scenarios=scenarios)
@@ -340,7 +347,9 @@ def month(
     allowed = "a function of the name of a day type"
     require(callable(scenario), "scenario", scenario, allowed)
     require(isinstance(mix, Mapping), "mix", mix, "a mapping of day types to shares")
-    made = {kind: scenario(kind, **more) for kind in mix}
-    for each in made.values():
-        require(isinstance(each, Scenario), "scenario", each, "a Scenario")
-    return Month(made, mix, days)
+    scenarios = {kind: scenario(kind, **more) for kind in mix}
+    for day_scenario in scenarios.values():
+        require(
+            isinstance(day_scenario, Scenario), "scenario", day_scenario, "a Scenario"
+        )
+    return Month(scenarios, mix, days)

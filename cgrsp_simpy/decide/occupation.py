@@ -211,7 +211,7 @@ def _tables(
         below, spare = factor((at_s + shift_s - least) / mean_s)[:2]
         if most - least >= SAME_S:
             sooner, later = (
-                factor((at_s + shift_s - each) / mean_s) for each in delay_s
+                factor((at_s + shift_s - delay) / mean_s) for delay in delay_s
             )
             below, spare = (sooner[1:] - later[1:]) * (mean_s / (most - least))
         beyond = 1 - np.minimum(1.0, below)

@@ -241,8 +241,8 @@ def _on_spot(scenario: Scenario, gpu: GpuType, spot: Spot, slots: int) -> Scenar
     cheap = replace(gpu, price_usd_per_h=spot.share * gpu.price_usd_per_h)
     return replace(
         changed,
-        slots=tuple(cheap if each == gpu else each for each in changed.slots),
-        gpus=tuple(cheap if each == gpu else each for each in changed.gpus),
+        slots=tuple(cheap if owned == gpu else owned for owned in changed.slots),
+        gpus=tuple(cheap if owned == gpu else owned for owned in changed.gpus),
         terms=replace(changed.terms, preemption=(Preemption(gpu.name, spot.per_h),)),
     )
 
@@ -298,7 +298,7 @@ def under_load(scenario: Scenario, factor: float) -> Scenario:
         load = replace(load, jobs=jobs, rate_per_s=factor * load.rate_per_s)
         return replace(scenario, workload=load)
     if isinstance(load, HourlyWorkload):
-        per_h = tuple(tuple(factor * each for each in day) for day in load.rates.per_h)
+        per_h = tuple(tuple(factor * rate for rate in day) for day in load.rates.per_h)
         load = replace(load, jobs=jobs, rates=replace(load.rates, per_h=per_h))
         return replace(scenario, workload=load)
     if not isinstance(load, LoggedWorkload):
@@ -438,17 +438,17 @@ class Trials:
         """Simulate the runs that are missing. Raises PolicyError if one fails."""
         wanted: dict[Option, tuple[Scenario, list[int]]] = {}
         for option in options:
-            done, made = self.figures.setdefault(option, {}), self.fleet(option)
+            done, fleet = self.figures.setdefault(option, {}), self.fleet(option)
             if left := [seed for seed in seeds if seed not in done]:
-                wanted[option] = made, left
+                wanted[option] = fleet, left
         tasks = [
-            Replications(made, [self.policies[option.policy]], left)
-            for option, (made, left) in wanted.items()
+            Replications(fleet, [self.policies[option.policy]], left)
+            for option, (fleet, left) in wanted.items()
         ]
         runs = replicate(tasks, self.executor, self.store, keep=self.keep)
-        for option, (made, left) in wanted.items():
+        for option, (fleet, left) in wanted.items():
             for seed in left:
-                outcome = runs.outcome(made, self.policies[option.policy], seed)
+                outcome = runs.outcome(fleet, self.policies[option.policy], seed)
                 # means over fewer seeds would not be comparable
                 if isinstance(outcome, str):
                     raise PolicyError(f"{option}, seed {seed}: {outcome}")
@@ -467,7 +467,7 @@ class Trials:
                     unease_usd = sums["inconvenience_usd"]
                     sums[name] = sums["bills_usd"] + factor * unease_usd
                 self.figures[option][seed] = (
-                    subject_of(made).figures(outcome) | parts | sums | more
+                    subject_of(fleet).figures(outcome) | parts | sums | more
                 )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
@@ -488,7 +488,9 @@ class Trials:
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
     ) -> Mean:
         """Return the paired difference of two options; interval as in `mean`."""
-        ours, theirs = (self.values(each, figure, seeds) for each in (option, other))
+        ours, theirs = (
+            self.values(choice, figure, seeds) for choice in (option, other)
+        )
         return _with_enough(
             paired_difference(
                 ours, theirs, in_order=bool(subject_of(self.scenario).common)
@@ -644,7 +646,9 @@ class Search:
             option.types != now.types and not plus,
             (option.slots, option.hours) != (now.slots, now.hours),
         )
-        return tuple(name for name, each in zip(CHANGES, differs) if each)
+        return tuple(
+            name for name, differs_here in zip(CHANGES, differs) if differs_here
+        )
 
     @cached_property
     def starts(self) -> list[Option]:
@@ -660,11 +664,11 @@ class Search:
     def cheapest(self) -> Option:
         """Return the best option, with any changes."""
         ranked = self.best(
-            (each for each in self.starts if each.slots == self.trials.now.slots),
+            (start for start in self.starts if start.slots == self.trials.now.slots),
             self.fewer,
             len(self.starts),
         )
-        by_types = list({each.types: each for each in reversed(ranked)}.values())
+        by_types = list({start.types: start for start in reversed(ranked)}.values())
         by_types = by_types[::-1][:KEPT]
         climbed = [
             self.climb(option._replace(hours=()), self.few)
@@ -673,8 +677,8 @@ class Search:
         [best], last = self.best(climbed, self.few), None
         while best != last:
             last = best
-            others = [last._replace(policy=each) for each in self.trials.policies]
-            others += [last._replace(types=each) for each in self.trials.fleets]
+            others = [last._replace(policy=start) for start in self.trials.policies]
+            others += [last._replace(types=start) for start in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
         self.schedules([best])
@@ -766,9 +770,9 @@ class Search:
         nearest = self.trials.now
         for level in LEVELS:
             options = [
-                each
-                for each in self.starts
-                if set(self.changed(each)) - {"slots"} == set(level) - {"slots"}
+                start
+                for start in self.starts
+                if set(self.changed(start)) - {"slots"} == set(level) - {"slots"}
             ]
             if "slots" in level:
                 options = [
@@ -790,11 +794,13 @@ class Search:
     def first_step(self) -> Option | None:
         """Return the smallest single change that pays: policy, types or one slot."""
         now, cost = self.trials.now, self.least
-        one = [each._replace(slots=now.slots + 1) for each in self.starts]
+        one = [start._replace(slots=now.slots + 1) for start in self.starts]
         one += [now._replace(slots=now.slots - 1)]
         for change in CHANGES:
             options = [
-                each for each in (*self.starts, *one) if self.changed(each) == (change,)
+                start
+                for start in (*self.starts, *one)
+                if self.changed(start) == (change,)
             ]
             for best in self.best(self.best(options, self.few, 1), self.seeds):
                 self.trials.run([now], self.seeds)

@@ -39,7 +39,7 @@ def verify(
     try:
         with (
             nullcontext() if run_code else naming_nothing(),
-            verifying(sample, seed) as found,
+            verifying(sample, seed) as result,
         ):
             configuration = kept_json(out / "configuration.json")
             _run_again(out, configuration, STUDIES | dict(studies or {}))
@@ -59,13 +59,15 @@ def verify(
         raise InputError(
             f"{out / 'configuration.json'} is damaged or altered"
         ) from None
-    return found
+    return result
 
 
 def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> None:
     require(isinstance(configuration, dict), "configuration", configuration, "a table")
     code = configuration.pop("code", {})
-    own = [_policy(saved, code) for saved in configuration.pop("policies").values()]
+    saved_policies = [
+        _policy(saved, code) for saved in configuration.pop("policies").values()
+    ]
 
     def data(name: Any) -> Any:
         if not isinstance(name, str) or not set(name) <= DIGEST:
@@ -73,7 +75,7 @@ def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> N
         return kept_json(out / "data" / f"{name}.json")
 
     restored = Restored(data)
-    policies = [restored.of(policy) for policy in own]
+    policies = [restored.of(policy) for policy in saved_policies]
     entries = {name: restored.of(part) for name, part in configuration.items()}
     studies[entries["study"]](entries, policies, out)
 

@@ -419,14 +419,14 @@ class Resource(Measured, simpy.Resource):
 
     def series(self) -> dict[str, Series]:
         rows = np.array([row[1:] for row in self.requests()]).reshape(-1, 3)
-        made, granted, ended = rows.T
+        requested, granted, ended = rows.T
         times, capacities = np.array(self.capacities, float).T
         waited_to = np.where(np.isnan(granted), ended, granted)
         served = ~np.isnan(granted)
         order = np.argsort(granted[served], kind="stable")
         return {
-            "wait": (granted[served][order], (granted - made)[served][order]),
-            "queue": _counted(self.capacities[0][0], made, waited_to),
+            "wait": (granted[served][order], (granted - requested)[served][order]),
+            "queue": _counted(self.capacities[0][0], requested, waited_to),
             "in use": _counted(self.capacities[0][0], granted[served], ended[served]),
             "capacity": (times, capacities),
         }

@@ -78,9 +78,9 @@ class Gpu:
 _MODELS = (Gpu("A100", 80.0, 76.0), Gpu("A30", 24.0, 40.0), Gpu("L40", 48.0, 74.0))
 _IN_TEXT = (Gpu("A100", 80.0, 57.0), Gpu("A30", 24.0, 30.0), Gpu("L40", 48.0, 55.5))
 CLUSTERS = {
-    f"{name}{scale}": tuple(gpu for gpu in models for _ in range(each))
+    f"{name}{scale}": tuple(gpu for gpu in models for _ in range(number))
     for scale, models in (("", _MODELS), ("-30", _IN_TEXT))
-    for name, each in (("small", 1), ("medium", 2), ("large", 3))
+    for name, number in (("small", 1), ("medium", 2), ("large", 3))
 }
 """The paper's clusters: one, two or three GPUs of each model, those of a model side by
 side (of GPUs that start a task equally early FIFO takes the first, which the printed

@@ -26,7 +26,7 @@ from cgrsp_simpy.logs.log import (
     Array,
     Field,
     Format,
-    Made,
+    Parsed,
     Raw,
     seconds_between,
 )
@@ -116,16 +116,17 @@ def _asked(texts: list[str]) -> tuple[dict[str, Floats], np.ndarray]:
         amounts = {
             name: _amount(tres[key], unit) for name, key, unit in ASKED if key in tres
         }
-        found = {"gpus": _gpus(tres), **amounts}
+        resources = {"gpus": _gpus(tres), **amounts}
         bad[row] = (
-            any(not value <= MOST for value in found.values()) or found["gpus"] % 1 != 0
+            any(not value <= MOST for value in resources.values())
+            or resources["gpus"] % 1 != 0
         )
-        for name, value in found.items():
+        for name, value in resources.items():
             columns[name][row] = value
     return columns, bad
 
 
-def _made(raw: Raw) -> Made:
+def _parsed(raw: Raw) -> Parsed:
     """Compute the columns from the allocated resources, or else the requested ones.
 
     The run time is the elapsed time, or else the time from start to end without
@@ -152,7 +153,7 @@ def _made(raw: Raw) -> Made:
         [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
     )
     limit_s = np.where(raw.get("limit_s") > 0, raw.get("limit_s"), np.nan)
-    return Made(
+    return Parsed(
         {
             "submit_s": raw.numbers["submit_s"],
             "service_s": service_s,
@@ -227,7 +228,7 @@ SACCT = Format(
     ),
     delimiter="|",
     quoted=False,
-    made=_made,
+    parse=_parsed,
     skip=("job_id", _step),
     part=re.compile(r"\+\d+$"),
     row=re.compile(r"\d+(_\d+|_\[.*\]|\+\d+|\.\w+)?\|(.*\|)?\d{4}-\d\d-\d\dT"),
@@ -251,10 +252,12 @@ GIVEN = ()  # no text means a missing value
 # ---- csv ----
 
 
-def _csv(raw: Raw) -> Made:
+def _csv(raw: Raw) -> Parsed:
     submit_s = raw.numbers["submit_s"]
     early = seconds_between(submit_s, raw.numbers.get("deadline_s", submit_s)) < 0
-    return Made(raw.numbers, bad=((early, "deadline_s", "at or after the submission"),))
+    return Parsed(
+        raw.numbers, bad=((early, "deadline_s", "at or after the submission"),)
+    )
 
 
 CSV = Format(
@@ -294,7 +297,7 @@ CSV = Format(
         Field("partition", ("partition",), TEXT, needed=False),
         Field("user", ("user", "userid"), TEXT, needed=False),
     ),
-    made=_csv,
+    parse=_csv,
 )
 
 # ---- gentd26: Alibaba's image-generation requests (cluster-trace-v2026-GenAI) ----
@@ -321,9 +324,9 @@ GENTD26 = Format(
 # ---- azure: LLM requests (Azure LLM inference trace of 2023) ----
 
 
-def _azure(raw: Raw) -> Made:
+def _azure(raw: Raw) -> Parsed:
     none = raw.numbers["prompt_tokens"] + raw.numbers["output_tokens"] == 0
-    return Made(
+    return Parsed(
         raw.numbers,
         bad=((none, "output_tokens", "at least 1 if the prompt has no token"),),
     )
@@ -337,14 +340,14 @@ AZURE = Format(
         Field("prompt_tokens", ("ContextTokens",), whole=True, missing=GIVEN),
         Field("output_tokens", ("GeneratedTokens",), whole=True, missing=GIVEN),
     ),
-    made=_azure,
+    parse=_azure,
 )
 
 # ---- openb: pods of Alibaba's cluster-trace-gpu-v2023 (Weng et al. (2023), USENIX
 # ATC) ----
 
 
-def _openb(raw: Raw) -> Made:
+def _openb(raw: Raw) -> Parsed:
     """Compute the columns; pods that were never scheduled run from their creation."""
     columns = dict(raw.numbers)
     created_s, deleted_s, scheduled_s = (
@@ -353,7 +356,7 @@ def _openb(raw: Raw) -> Made:
     shared = columns.pop("share")
     start_s = np.where(np.isnan(scheduled_s), created_s, scheduled_s)
     odd = (columns["gpus"] > 0) & ~((shared > 0) & (shared <= 1000))
-    return Made(
+    return Parsed(
         {
             "submit_s": created_s,
             "start_s": start_s,
@@ -381,7 +384,7 @@ OPENB = Format(
         Field("gpu_milli", ("gpu_milli",), TEXT),
         Field("qos", ("qos",), TEXT),
     ),
-    made=_openb,
+    parse=_openb,
 )
 
 # ---- philly: Microsoft's traces in the format of Gavel (Narayanan et al. (2020),
@@ -439,13 +442,13 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
     for job_type, rate in steps_per_s.items():
         check_number(f"steps_per_s of {job_type}", rate, above=0)
 
-    def made(raw: Raw) -> Made:
+    def parse(raw: Raw) -> Parsed:
         rates = np.array(
             [steps_per_s.get(job_type, np.nan) for job_type in raw.texts["job_type"]]
         )
         seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.0, rates)
         unknown = (np.isnan(rates), "job_type", "one whose steps per second are given")
-        return Made({**raw.numbers, "service_s": seconds}, bad=(unknown,))
+        return Parsed({**raw.numbers, "service_s": seconds}, bad=(unknown,))
 
     start, steps = ("job_type", "command"), ("step_argument", "needs_data", "steps")
     return Format(
@@ -464,7 +467,7 @@ def philly(steps_per_s: Mapping[str, float] = STEPS_PER_S) -> Format:
             (*start, *steps, "arrival", "gpus"),
             (*start, "directory", *steps, "gpus", "weight", "deadline", "arrival"),
         ),
-        made=made,
+        parse=parse,
         row=GAVEL_ROW,
     )
 
@@ -494,7 +497,7 @@ SWF_FIELDS = (
 """Fields of a row, in order."""
 
 
-def _swf(raw: Raw) -> Made:
+def _swf(raw: Raw) -> Parsed:
     """Compute the columns; processors are the allocated, or else the requested ones.
 
     They also count as GPUs. Memory is the requested memory per processor, or else the
@@ -514,7 +517,7 @@ def _swf(raw: Raw) -> Made:
         np.isnan(asked_kb), np.nan_to_num(numbers["used_kb"]), asked_kb
     )
     limit_s = np.where(numbers["limit_s"] > 0, numbers["limit_s"], np.nan)
-    return Made(
+    return Parsed(
         {
             "submit_s": numbers["submit_s"],
             "start_s": numbers["submit_s"] + numbers["wait_s"],
@@ -609,7 +612,7 @@ SWF = Format(
     ),
     None,
     names=(SWF_FIELDS,),
-    made=_swf,
+    parse=_swf,
     start=started,
     none="-1",
     row=re.compile(r"\s*(-?\d+(\.\d+)?\s+){17}-?\d+(\.\d+)?\s*$"),
@@ -622,7 +625,7 @@ SWF = Format(
 TASK = re.compile(r"[A-Za-z]+(\d+)((?:_\d+)*)")
 
 
-def _alibaba(raw: Raw) -> Made:
+def _alibaba(raw: Raw) -> Parsed:
     start_s, end_s = raw.numbers["start_s"], raw.numbers["end_s"]
     early = (end_s < start_s, "end_s", "at least start_time")
     unnamed = np.array([job == "" for job in raw.texts["job_name"]], dtype=bool)
@@ -635,7 +638,7 @@ def _alibaba(raw: Raw) -> Made:
     )
     named = (odd, "job_id", "like M5_3_4, or without a number after its letters")
     columns = {"start_s": start_s, "service_s": end_s - start_s}
-    return Made(columns, bad=((unnamed, "job_name", "given"), named, early))
+    return Parsed(columns, bad=((unnamed, "job_name", "given"), named, early))
 
 
 ALIBABA = Format(
@@ -662,7 +665,7 @@ ALIBABA = Format(
             "plan_mem",
         ),
     ),
-    made=_alibaba,
+    parse=_alibaba,
     group="job_name",
     row=re.compile(r"\w[^,]*,\d[\d.]*,[^,]+,\w+,\w+,\d*,\d*,[\d.]*,[\d.]*$"),
 )
@@ -671,7 +674,7 @@ ALIBABA = Format(
 # NSDI) ----
 
 
-def _pai(raw: Raw) -> Made:
+def _pai(raw: Raw) -> Parsed:
     """Compute the columns; a share of a GPU counts as a whole one, per instance."""
     numbers = raw.numbers
     run_s, needs = (
@@ -681,7 +684,7 @@ def _pai(raw: Raw) -> Made:
     one = {name: np.nan_to_num(numbers[name]) for name in needs}
     one["gpus"] = np.ceil(one["gpus"])
     every = {name: values * numbers["instances"] for name, values in one.items()}
-    return Made(
+    return Parsed(
         {"submit_s": numbers["submit_s"], "service_s": run_s, **every},
         bad=((run_s < 0, "end_s", "at least start_time"),),
     )
@@ -707,7 +710,7 @@ PAI = Format(
             *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
         ),
     ),
-    made=_pai,
+    parse=_pai,
     row=re.compile(r"[^,]+,[^,]+,[\d.]+,\w+(,[\d.]*){5},\w*$"),
 )
 
@@ -718,14 +721,16 @@ PAI = Format(
 def _philly_job(job: dict[str, Any]) -> dict[str, Any]:
     """Return a job as a row: its attempts count as one run, from the first start on."""
     tried = [
-        each for each in job["attempts"] if (each.get("start_time") or "") not in NONE
+        attempt
+        for attempt in job["attempts"]
+        if (attempt.get("start_time") or "") not in NONE
     ]
     runs = [
-        (timestamp(each["start_time"]), timestamp(each["end_time"]))
-        for each in tried
-        if (each.get("end_time") or "") not in NONE
+        (timestamp(attempt["start_time"]), timestamp(attempt["end_time"]))
+        for attempt in tried
+        if (attempt.get("end_time") or "") not in NONE
     ]
-    gpus = [sum(len(node["gpus"]) for node in each["detail"]) for each in tried]
+    gpus = [sum(len(node["gpus"]) for node in attempt["detail"]) for attempt in tried]
     return {
         **{name: value for name, value in job.items() if name != "attempts"},
         "attempts": len(job["attempts"]),
@@ -734,7 +739,7 @@ def _philly_job(job: dict[str, Any]) -> dict[str, Any]:
         if runs
         else None,
         "gpus": max(gpus, default=None),
-        "nodes": max((len(each["detail"]) for each in tried), default=None),
+        "nodes": max((len(attempt["detail"]) for attempt in tried), default=None),
     }
 
 
@@ -766,7 +771,7 @@ MOONCAKE = Format(
         Field("output_tokens", ("output_length",), whole=True, missing=GIVEN),
     ),
     keys=("timestamp", "input_length", "output_length"),
-    made=_azure,
+    parse=_azure,
 )
 LLM = Format(
     "llm",
@@ -798,7 +803,7 @@ LLM = Format(
         ),
         Field("job_id", ("request_id",), TEXT, needed=False),
     ),
-    made=_azure,
+    parse=_azure,
 )
 
 FORMATS = {

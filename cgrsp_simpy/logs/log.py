@@ -298,7 +298,7 @@ class Log:
 
 # for modules whose jobs take time
 NO_TIME: dict[str, Callable[[Log], Bools]] = {
-    "run time 0": lambda found: found["service_s"] == 0
+    "run time 0": lambda columns: columns["service_s"] == 0
 }
 
 # ---- formats: fields, and columns computed from them ----
@@ -350,7 +350,7 @@ class Field:
 
     def is_none(self, text: str) -> bool:
         """Return whether a cell has no value."""
-        return text.strip().lower() in {each.lower() for each in self.missing}
+        return text.strip().lower() in {word.lower() for word in self.missing}
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
         """Parse cells to the column's unit, NaN if missing; return faults, too."""
@@ -486,7 +486,7 @@ class Raw:
         return self.numbers.get(name, np.full(self.rows, otherwise))
 
 
-class Made(NamedTuple):
+class Parsed(NamedTuple):
     """Columns of a log, computed from the fields of its rows.
 
     columns: columns by their names in COLUMNS; durations in seconds, times as in the
@@ -509,7 +509,7 @@ class Format:
     of several with one name, the first in the file is used. delimiter: delimiter of
     cells; None: white space. quoted: whether cells may be quoted, as in CSV. names:
     names of all fields of a line, if the file has no header line; one tuple per number
-    of fields. made: computes columns from fields. skip: a field, and a function of its
+    of fields. parse: computes columns from fields. skip: a field, and a function of its
     string that returns the reason to leave out a row unread, or None. group: a field
     that groups rows, or "". part: pattern of the suffix that the id of a part of a job
     has; parts of a job start together. start: function of header and zone that returns
@@ -526,7 +526,7 @@ class Format:
     delimiter: str | None = ","
     quoted: bool = True
     names: tuple[tuple[str, ...], ...] = ()
-    made: Callable[[Raw], Made] = lambda raw: Made(raw.numbers)
+    parse: Callable[[Raw], Parsed] = lambda raw: Parsed(raw.numbers)
     skip: tuple[str, Callable[[str], str | None]] | None = None
     group: str = ""
     part: re.Pattern[str] | None = None

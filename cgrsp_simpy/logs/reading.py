@@ -36,7 +36,7 @@ from cgrsp_simpy.logs.log import (
     Field,
     Format,
     Log,
-    Made,
+    Parsed,
     Raw,
     Report,
     Tags,
@@ -133,13 +133,13 @@ def read_log(
                 table = _columns(
                     file, head, format, _mapped(format, columns or {}), *how
                 )
-                found = _Found(Clock(zone), decimal, *table)
-                _take_all(found, format, where)
-                if where is not None and not found.count:
+                content = _Content(Clock(zone), decimal, *table)
+                _take_all(content, format, where)
+                if where is not None and not content.count:
                     raise InputError(
                         f"there is no row whose {where[0]} is {where[1]!r}"
                     )
-                read = _log(path, format, found, strict)
+                read = _log(path, format, content, strict)
             else:
                 columns_of, tags, edges = format.whole(file)
                 line = np.zeros(len(tags["job_id"]), dtype=np.int64)
@@ -153,7 +153,7 @@ def read_log(
                     edges=edges,
                 )
         if "submit_s" in read:
-            return _on_one_axis(read, found.clock, format, window, strict)
+            return _on_one_axis(read, content.clock, format, window, strict)
         require(
             window is None,
             "window",
@@ -167,7 +167,7 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the fields of a format, some with different names in the file."""
     fields = format.fields
     for key, column in columns.items():
-        names = [*dict.fromkeys(each.name for each in fields), *COLUMNS]
+        names = [*dict.fromkeys(item.name for item in fields), *COLUMNS]
         short = {name.removesuffix("_s").removesuffix("_gb"): name for name in names}
         name = key if key in names else short.get(key, key)
         check_one_of(f"column of the format {format.name}", name, names)
@@ -178,8 +178,8 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
             "the name of a column of the file",
         )
         new = Field(name, (), TIME if name in MOMENTS else "number")
-        new = next((each for each in fields if each.name == name), new)
-        others = (each for each in fields if each.name != name)
+        new = next((item for item in fields if item.name == name), new)
+        others = (item for item in fields if item.name != name)
         fields = (*others, replace(new, of=(column,), needed=True))
     return fields
 
@@ -188,7 +188,7 @@ def _mapped(format: Format, columns: Mapping[str, str]) -> tuple[Field, ...]:
 
 
 @dataclass
-class _Found:
+class _Content:
     """Data read so far.
 
     taken: our name -> field, its name in the file and its position in a row. others:
@@ -235,9 +235,18 @@ def _columns(
     if listed:
         where = f"the format {format.name}"
         rows = chain([(line, cells)] if line else [], rows)
-        names = next((list(each) for each in listed if len(each) == len(cells)), [])
+        names = next(
+            (
+                list(names_of_format)
+                for names_of_format in listed
+                if len(names_of_format) == len(cells)
+            ),
+            [],
+        )
         if not names:
-            widths = " or ".join(str(len(each)) for each in listed)
+            widths = " or ".join(
+                str(len(names_of_format)) for names_of_format in listed
+            )
             raise InputError(
                 f"line {line}: not a row of the format {format.name}, {format.about}"
                 f" ({len(cells)} fields, not {widths})"
@@ -262,7 +271,7 @@ def _columns(
 
 def _needed(format: Format, fields: Sequence[Field]) -> list[tuple[str, ...]]:
     """Return, for each required column, its possible names."""
-    names = [each.name for each in fields if each.needed]
+    names = [item.name for item in fields if item.needed]
     return [(key,) for key in format.keys] or [
         tuple(name for other in fields if other.name == key for name in other.of)
         or (key,)
@@ -275,7 +284,11 @@ def _lacking(
 ) -> list[str]:
     """Return the required columns that are missing in `names`."""
     choices = _needed(format, fields)
-    return [" or ".join(each) for each in choices if not {*each} & {*names}]
+    return [
+        " or ".join(alternatives)
+        for alternatives in choices
+        if not {*alternatives} & {*names}
+    ]
 
 
 # ---- the format of a file, by its content ----
@@ -308,12 +321,12 @@ def sniff(head: str, path: Path, header: Sequence[str] = ()) -> Format:
     line, names = _names_in(head)
     default = FORMATS[format_of(path)]
     fits = (
-        each
-        for each in (default, *FORMATS.values())
+        candidate
+        for candidate in (default, *FORMATS.values())
         if (
-            each.row.match(line)
-            if each.names and each.row
-            else not _lacking(each, each.fields, header or names)
+            candidate.row.match(line)
+            if candidate.names and candidate.row
+            else not _lacking(candidate, candidate.fields, header or names)
         )
     )
     format = next(fits, default)
@@ -327,31 +340,35 @@ def _hint(head: str, format: Format) -> str:
     delimiter it may have.
     """
     line, names = _names_in(head)
-    others = [each for each in FORMATS.values() if not each.names]
-    for each in others:
-        if each.row and each.row.match(line):
+    others = [candidate for candidate in FORMATS.values() if not candidate.names]
+    for candidate in others:
+        if candidate.row and candidate.row.match(line):
             return (
-                f"; it resembles the format {each.name} without its header line:"
+                f"; it resembles the format {candidate.name} without its header line:"
                 " give the names of its columns (header='JobID+Submit+Start' in Python,"
                 " log.header=JobID+Submit+Start on the command line)"
             )
     surplus, near, lacking = max(
-        (len(_needed(each, each.fields)) - 2 * len(lacking), each.name, lacking)
-        for each in others
-        if each.name != format.name
-        for lacking in [_lacking(each, each.fields, names)]
+        (
+            len(_needed(candidate, candidate.fields)) - 2 * len(lacking),
+            candidate.name,
+            lacking,
+        )
+        for candidate in others
+        if candidate.name != format.name
+        for lacking in [_lacking(candidate, candidate.fields, names)]
     )
     missing = f", without {', '.join(lacking)}" if lacking else ""
     alike = f"; it resembles the format {near}{missing}"
     return alike if surplus > 0 else separated(line, "delimiter")
 
 
-def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> None:
+def _take_all(content: _Content, format: Format, where: tuple[str, str] | None) -> None:
     """Read the rows in chunks."""
-    skip = (_place(found, format.skip[0]), format.skip[1]) if format.skip else None
-    group = _place(found, format.group) if format.group else None
-    only = (_place(found, where[0]), where[1]) if where else None
-    rows = iter(found.rows)
+    skip = (_place(content, format.skip[0]), format.skip[1]) if format.skip else None
+    group = _place(content, format.group) if format.group else None
+    only = (_place(content, where[0]), where[1]) if where else None
+    rows = iter(content.rows)
     while part := list(islice(rows, ROWS)):
         good: list[tuple[int, list[str]]] = []
         for line, cells in part:
@@ -361,24 +378,24 @@ def _take_all(found: _Found, format: Format, where: tuple[str, str] | None) -> N
                 and _cell(cells, only[0]) != only[1]
             ):
                 continue
-            found.count += 1
+            content.count += 1
             if isinstance(cells, str):
-                found.bad.append(Fault(line, cells))
-            elif len(cells) != found.width:
-                found.bad.append(
+                content.bad.append(Fault(line, cells))
+            elif len(cells) != content.width:
+                content.bad.append(
                     Fault(
                         line,
-                        f"{len(cells)} fields, not {found.width}",
+                        f"{len(cells)} fields, not {content.width}",
                         "" if group is None else _cell(cells, group),
                     )
                 )
             elif skip is not None and (reason := skip[1](cells[skip[0]])):
-                found.left_out.setdefault(reason, []).append(line)
+                content.left_out.setdefault(reason, []).append(line)
             else:
                 good.append((line, cells))
         if good:
             _take(
-                found,
+                content,
                 format,
                 [line for line, _ in good],
                 [cells for _, cells in good],
@@ -391,17 +408,17 @@ def _cell(cells: list[str], place: int) -> str:
     return cells[place] if len(cells) > place + 1 else ""
 
 
-def _place(found: _Found, column: str) -> int:
+def _place(content: _Content, column: str) -> int:
     """Return the position of a column in a row."""
-    taken = found.taken.items()
+    taken = content.taken.items()
     places = {key: place for name, (_, of, place) in taken for key in (name, of)}
-    places |= found.others
+    places |= content.others
     check_one_of("column", column, places)
     return places[column]
 
 
 def _take(
-    found: _Found,
+    content: _Content,
     format: Format,
     lines: list[int],
     rows: list[list[str]],
@@ -409,74 +426,83 @@ def _take(
 ) -> None:
     """Add the usable rows of a chunk."""
     cells = list(zip(*rows))
-    made, faults = _made(found, format, lines, cells)
-    found.clock.zones.check()
-    found.bad += [
+    parsed, faults = _parsed(content, format, lines, cells)
+    content.clock.zones.check()
+    content.bad += [
         Fault(lines[row], what, rows[row][group] if group is not None else "")
         for row, what in sorted(faults.items())
     ]
     kept = np.ones(len(rows), dtype=bool)
     kept[list(faults)] = False
     untimed = [
-        (reason, np.isnan(made.columns[name]))
+        (reason, np.isnan(parsed.columns[name]))
         for name, reason in UNTIMED.items()
-        if name in made.columns
+        if name in parsed.columns
     ]
-    for reason, out in (*made.left_out, *untimed):
+    for reason, out in (*parsed.left_out, *untimed):
         for row in np.flatnonzero(out & kept).tolist():
-            found.left_out.setdefault(reason, []).append(lines[row])
+            content.left_out.setdefault(reason, []).append(lines[row])
         kept &= ~out
     rest = np.flatnonzero(kept).tolist()
     if not rest:
         return
-    found.remarks.update({what: int(mask[kept].sum()) for what, mask in made.remarks})
-    found.lines += [lines[row] for row in rest]
-    found.numbers.append({name: values[kept] for name, values in made.columns.items()})
+    content.remarks.update(
+        {what: int(mask[kept].sum()) for what, mask in parsed.remarks}
+    )
+    content.lines += [lines[row] for row in rest]
+    content.numbers.append(
+        {name: values[kept] for name, values in parsed.columns.items()}
+    )
     texts = {
         name: place
-        for name, (each, _, place) in found.taken.items()
-        if each.kind == TEXT
-    } | found.others
+        for name, (item, _, place) in content.taken.items()
+        if item.kind == TEXT
+    } | content.others
     for name, place in texts.items():
         some = (
             "" if cells[place][row] == format.none else cells[place][row]
             for row in rest
         )
-        found.texts.setdefault(name, []).extend(
-            found.seen.setdefault(text, text) for text in some
+        content.texts.setdefault(name, []).extend(
+            content.seen.setdefault(text, text) for text in some
         )
 
 
-def _made(
-    found: _Found, format: Format, lines: Sequence[int], cells: Sequence[Sequence[str]]
-) -> tuple[Made, dict[int, str]]:
+def _parsed(
+    content: _Content,
+    format: Format,
+    lines: Sequence[int],
+    cells: Sequence[Sequence[str]],
+) -> tuple[Parsed, dict[int, str]]:
     """Compute the columns of a log from cells; also return the faults of bad rows."""
     count = len(cells[0])
     faults: dict[int, str] = {}
     numbers: dict[str, Array] = {}
     texts: dict[str, Sequence[str]] = {
-        each.name: [""] * count for each in format.fields if each.kind == TEXT
+        item.name: [""] * count for item in format.fields if item.kind == TEXT
     }
-    for name, (each, column, place) in found.taken.items():
-        if each.kind == TEXT:
+    for name, (item, column, place) in content.taken.items():
+        if item.kind == TEXT:
             texts[name] = cells[place]
             continue
         column_cells = cells[place]
-        if found.decimal == ",":
+        if content.decimal == ",":
             column_cells = [_with_point(text) for text in column_cells]
-        if each.kind == TIME:
-            numbers[name], wrong = found.clock.times(each, column, column_cells, lines)
+        if item.kind == TIME:
+            numbers[name], wrong = content.clock.times(
+                item, column, column_cells, lines
+            )
         else:
-            numbers[name], wrong = each.numbers(column, column_cells)
+            numbers[name], wrong = item.numbers(column, column_cells)
         faults = {**wrong, **faults}
-    made = format.made(Raw(numbers, texts, count))
-    for mask, name, allowed in made.bad:
+    parsed = format.parse(Raw(numbers, texts, count))
+    for mask, name, allowed in parsed.bad:
         for row in np.flatnonzero(mask).tolist():
-            _, column, place = found.taken[name]
+            _, column, place = content.taken[name]
             faults.setdefault(
                 row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}"
             )
-    return made, faults
+    return parsed, faults
 
 
 def _with_point(text: str) -> str:
@@ -487,17 +513,17 @@ def _with_point(text: str) -> str:
 # ---- columns to the log ----
 
 
-def _log(path: Path, format: Format, found: _Found, strict: bool) -> Log:
+def _log(path: Path, format: Format, content: _Content, strict: bool) -> Log:
     """Report problems and build the log."""
-    report = _report(path, found, strict)
+    report = _report(path, content, strict)
     columns = {
-        name: np.concatenate([part[name] for part in found.numbers])
-        for name in found.numbers[0]
+        name: np.concatenate([part[name] for part in content.numbers])
+        for name in content.numbers[0]
     }
-    found.numbers.clear()
-    line = np.array(found.lines, dtype=np.int64)
-    tags = _tags(found, path, format)
-    return Log(path, format.name, columns, tags, line, report, found.header)
+    content.numbers.clear()
+    line = np.array(content.lines, dtype=np.int64)
+    tags = _tags(content, path, format)
+    return Log(path, format.name, columns, tags, line, report, content.header)
 
 
 def _on_one_axis(
@@ -590,7 +616,7 @@ def _check_times(kept: Log, strict: bool) -> None:
     require(years <= MOST_YEARS, "years between submissions", years, allowed)
     early = np.count_nonzero(kept.get("start_s", np.inf) < submit_s - CLOCK_S)
     days = kept.start is None and DAYS[0] <= first_s < first_s + span_s <= DAYS[1]
-    for fault, told, remedy in (
+    for fault, problem, remedy in (
         (early, f"{early} jobs start before their submission", "they do not wait"),
         (
             days and span_s < kept.get("service_s", 0).mean() and (submit_s % 1).any(),
@@ -599,27 +625,27 @@ def _check_times(kept: Log, strict: bool) -> None:
         ),
     ):
         if fault:
-            note(log, kept.path, strict, told, remedy)
+            note(log, kept.path, strict, problem, remedy)
 
 
-def _report(path: Path, found: _Found, strict: bool) -> Report:
+def _report(path: Path, content: _Content, strict: bool) -> Report:
     """Build the report; InputError if no row is left, or for bad rows if strict."""
-    bad = tuple(sorted(found.bad))
-    faults = [f"line {each.line}: {each.what}" for each in bad]
-    left_out = {reason: tuple(lines) for reason, lines in found.left_out.items()}
-    report = Report(found.count, bad, left_out)
-    if not found.lines and not (bad and strict):
+    bad = tuple(sorted(content.bad))
+    faults = [f"line {fault.line}: {fault.what}" for fault in bad]
+    left_out = {reason: tuple(lines) for reason, lines in content.left_out.items()}
+    report = Report(content.count, bad, left_out)
+    if not content.lines and not (bad and strict):
         counted = f"bad rows: {len(bad)}; left out: {str(report) or 'none'}"
         raise InputError(
             f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}"
         )
-    for remark, number in (+found.remarks).items():
+    for remark, number in (+content.remarks).items():
         log.info("%s: %d jobs %s", path, number, remark)
-    if found.clock.unsure:
+    if content.clock.unsure:
         log.warning(
             "%s: %d times are ambiguous because of a clock change in %s (the"
             " first of the two possible times is used)",
-            *(path, found.clock.unsure, found.clock.zone),
+            *(path, content.clock.unsure, content.clock.zone),
         )
     if bad:
         note(
@@ -632,13 +658,13 @@ def _report(path: Path, found: _Found, strict: bool) -> Report:
     return report
 
 
-def _tags(found: _Found, path: Path, format: Format) -> Tags:
+def _tags(content: _Content, path: Path, format: Format) -> Tags:
     """Return all strings, with job_id first and the line number last."""
-    lines = list(map(str, found.lines))
-    ids = found.texts.pop("job_id", [])
+    lines = list(map(str, content.lines))
+    ids = content.texts.pop("job_id", [])
     ids = ids if any(ids) else lines
     # within groups of rows, ids may repeat
-    groups = found.texts.get(format.group, ids)
+    groups = content.texts.get(format.group, ids)
     twice = [
         text for (text, _), number in Counter(zip(ids, groups)).items() if number > 1
     ]
@@ -651,7 +677,7 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
             twice[0][:50],
         )
     # do not copy a large log
-    others = {name: tuple(found.texts.pop(name)) for name in list(found.texts)}
+    others = {name: tuple(content.texts.pop(name)) for name in list(content.texts)}
     return Tags({"job_id": ids, **others, "line": lines})
 
 

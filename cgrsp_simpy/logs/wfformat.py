@@ -57,8 +57,8 @@ def _tasks(file: object) -> list[dict[str, Any]]:
     require(version in VERSIONS, "schemaVersion", version, " or ".join(VERSIONS))
     workflow = _of(file, "the file", "workflow", dict)
     if version in ("1.3", "1.4"):
-        found: list[Any] = _of(workflow, "workflow", "tasks", list)
-        converted = [_since(task) for task in found] if version == "1.3" else found
+        entries: list[Any] = _of(workflow, "workflow", "tasks", list)
+        converted = [_since(task) for task in entries] if version == "1.3" else entries
         return _with_speeds(converted, workflow)
     specification, execution = (
         _of(workflow, "workflow", part, dict) for part in ("specification", "execution")
@@ -100,11 +100,11 @@ def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
             speeds[str(machine.get("nodeName"))] = speed
     answer = []
     for task in tasks:
-        own = task if isinstance(task, dict) else {}
-        several = own.get("machines")
+        entry = task if isinstance(task, dict) else {}
+        several = entry.get("machines")
         first = several[0] if isinstance(several, list) and several else None
-        speed = speeds.get(str(own.get("machine", first)))
-        answer.append({**own, "speed_mhz": speed} if speed else task)
+        speed = speeds.get(str(entry.get("machine", first)))
+        answer.append({**entry, "speed_mhz": speed} if speed else task)
     return answer
 
 
@@ -173,13 +173,13 @@ def _edges(tasks: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _whole(file: TextIO) -> Whole:
     """Return the columns, tags and edges of a file."""
-    found = _tasks(json_of(file.read(), parse_int=float))  # integers of any length
-    tasks = {_of(task, "a task", "name", str): task for task in found}
+    entries = _tasks(json_of(file.read(), parse_int=float))  # integers of any length
+    tasks = {_of(task, "a task", "name", str): task for task in entries}
     require(
-        len(tasks) == len(found),
+        len(tasks) == len(entries),
         "names of tasks",
         len(tasks),
-        f"{len(found)}, one per task",
+        f"{len(entries)}, one per task",
     )
     nodes = {name: _task(name, task) for name, task in tasks.items()}
     place = {name: row for row, name in enumerate(tasks)}
@@ -213,8 +213,8 @@ def _texts(tasks: Iterable[dict[str, Any]]) -> dict[str, list[str]]:
         for task in tasks
     ]
     return {
-        key: [each.get(key, "") for each in texts]
-        for key in dict.fromkeys(key for each in texts for key in each)
+        key: [values.get(key, "") for values in texts]
+        for key in dict.fromkeys(key for values in texts for key in values)
     }
 
 

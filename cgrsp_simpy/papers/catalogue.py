@@ -69,10 +69,10 @@ def thesis(
     out: str | Path | None = None,
 ) -> Output:
     """Reproduce tables of the thesis by number; default: as many seeds as printed."""
-    found = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
-    rows, summary = ledger.rows(found), ledger.summary(found)
+    statements = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
+    rows, summary = ledger.rows(statements), ledger.summary(statements)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
-    tables = ledger.by_place(found)
+    tables = ledger.by_place(statements)
     return Output(content, rows, [*tables, Table("Verdicts", cells_of(summary))])
 
 
@@ -83,9 +83,9 @@ def cluster(
     executor: Workers = None,
 ) -> Output:
     """Reproduce Table II over offered loads, and judge the paper's claims."""
-    found = cluster_paper.studies(loads, range(seeds), executor=executor)
-    rows = cluster_paper.rows(found)
-    judged = [*printed.cells(found), *printed.sentences(found)]
+    studies = cluster_paper.studies(loads, range(seeds), executor=executor)
+    rows = cluster_paper.rows(studies)
+    judged = [*printed.cells(studies), *printed.sentences(studies)]
     verdicts = ledger.of_paper("cluster", judged)
     shown = [
         {
@@ -151,7 +151,7 @@ def dag(
     pairs, concentration, seed: see `correlate`; graph, gpus, state: see `cg.dag`.
     """
     scenario = subject_of(DagScenario(graph, state=state)).varied(gpus=gpus)
-    found = correlate(subject_of(scenario).draw(seed), pairs, seed, concentration)
+    result = correlate(subject_of(scenario).draw(seed), pairs, seed, concentration)
     rows = [
         {
             "coefficient": name,
@@ -161,8 +161,8 @@ def dag(
             "printed": text,
         }
         for name, coefficient, (low, high), text in (
-            ("pearson", found.pearson, found.pearson_ci95, "0.16 to 0.57, mean 0.46"),
-            ("spearman", found.spearman, found.spearman_ci95, "mean 0.51"),
+            ("pearson", result.pearson, result.pearson_ci95, "0.16 to 0.57, mean 0.46"),
+            ("spearman", result.spearman, result.spearman_ci95, "mean 0.51"),
         )
     ]
     title = f"{scenario}: correlation of SPD and FTG, {pairs} pairs of random plans"
@@ -298,7 +298,7 @@ def make_all(
         item = kept.get((name, kind, id))
         if item is None:
             log.info("%s, %s %s", name, kind, id)
-            item = _made(name, kind, id, make)
+            item = _manifest_row(name, kind, id, make)
         items.append(item)
         write_whole(folder / "manifest.json", json_text(manifest).encode())
     cells = cells_of([*map(_row, items)])
@@ -336,11 +336,13 @@ def _row(item: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-Made = tuple[Sequence[str | Path], Sequence[Mapping[str, Any]]]
+Files = tuple[Sequence[str | Path], Sequence[Mapping[str, Any]]]
 """Files, and rows of printed and reproduced numbers."""
 
 
-def _made(name: str, kind: str, id: str, make: Callable[[], Made]) -> dict[str, Any]:
+def _manifest_row(
+    name: str, kind: str, id: str, make: Callable[[], Files]
+) -> dict[str, Any]:
     begin, error = time.perf_counter(), ""
     try:
         files, numbers = make()
@@ -359,7 +361,7 @@ def _made(name: str, kind: str, id: str, make: Callable[[], Made]) -> dict[str, 
 
 def _items(
     name: str, folder: Path, seeds: int | None, executor: Any, style: Mapping[str, Any]
-) -> Iterator[tuple[str, str, Callable[[], Made]]]:
+) -> Iterator[tuple[str, str, Callable[[], Files]]]:
     """Yield kind and id of the tables and figures of a paper, and what makes each."""
     paper = PAPERS[name]
     if paper.table is not None:
@@ -375,14 +377,14 @@ def _items(
         sizes = with_seeds(paper.figure_parameters, seeds)
         how["runs"] = paper.module.GALLERY.runs(**sizes, executor=executor)
 
-    def draw(id: str) -> Made:
+    def draw(id: str) -> Files:
         return paper.module.draw_figures(folder, (id,), **how), ()
 
     for id in paper.module.FIGURES:
         yield "figure", id, lambda id=id: draw(id)  # type: ignore[misc]
 
 
-def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Made:
+def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Files:
     paper = PAPERS[name]
     out = {"out": folder / "runs"} if "out" in paper.table_parameters else {}
     output = paper.tables(seeds, executor, **out)

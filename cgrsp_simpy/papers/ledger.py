@@ -64,9 +64,9 @@ class Entry:
     paper: str = ""
 
 
-def of_paper(paper: str, found: Iterable[Entry], **more: Any) -> list[Entry]:
+def of_paper(paper: str, statements: Iterable[Entry], **more: Any) -> list[Entry]:
     """Return entries with the name of their paper. more: other fields to set."""
-    return [replace(entry, paper=paper, **more) for entry in found]
+    return [replace(entry, paper=paper, **more) for entry in statements]
 
 
 def claimed(
@@ -178,11 +178,11 @@ def recorded() -> list[Entry]:
 
 def recorded_s(papers: Iterable[str]) -> float:
     """Return the CPU seconds that the recorded entries of papers took."""
-    groups = {(each.paper, each.command): each.seconds for each in recorded()}
+    groups = {(entry.paper, entry.command): entry.seconds for entry in recorded()}
     return summed(seconds for (paper, _), seconds in groups.items() if paper in papers)
 
 
-def lost(found: Iterable[Entry]) -> list[Entry]:
+def lost(statements: Iterable[Entry]) -> list[Entry]:
     """Return the entries that were reproduced when recorded, but no longer are."""
     agreed = {
         (entry.paper, entry.where, entry.statement)
@@ -191,16 +191,16 @@ def lost(found: Iterable[Entry]) -> list[Entry]:
     }
     return [
         entry
-        for entry in found
+        for entry in statements
         if entry.verdict != REPRODUCED
         and (entry.paper, entry.where, entry.statement) in agreed
     ]
 
 
-def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
+def summary(statements: Sequence[Entry]) -> list[dict[str, Any]]:
     """Return the number of entries per paper and verdict, and in total."""
-    papers = grouped(found, lambda entry: entry.paper)
-    every = {"all": found} if len(papers) > 1 else {}
+    papers = grouped(statements, lambda entry: entry.paper)
+    every = {"all": statements} if len(papers) > 1 else {}
     return [
         {"paper": paper, **{verdict: counted[verdict] for verdict in MEANING}}
         for paper, group in (papers | every).items()
@@ -208,40 +208,40 @@ def summary(found: Sequence[Entry]) -> list[dict[str, Any]]:
     ]
 
 
-def rows(found: Iterable[Entry]) -> list[dict[str, Any]]:
+def rows(statements: Iterable[Entry]) -> list[dict[str, Any]]:
     """Return the entries as rows."""
-    return [{"paper": entry.paper} | asdict(entry) for entry in found]
+    return [{"paper": entry.paper} | asdict(entry) for entry in statements]
 
 
-def tables(found: Sequence[Entry], every: bool = False) -> list[Table]:
+def tables(statements: Sequence[Entry], every: bool = False) -> list[Table]:
     """Return the summary and, per command, all entries or those not reproduced."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
-    made = [Table("Printed statements", cells_of(summary(found)), note)]
-    for head, group in by_command(found).items():
+    result = [Table("Printed statements", cells_of(summary(statements)), note)]
+    for head, group in by_command(statements).items():
         shown = [entry for entry in group if every or entry.verdict != REPRODUCED]
         if shown:
-            made.append(listed(f"{shown[0].paper}: {head}", shown))
-    return made
+            result.append(listed(f"{shown[0].paper}: {head}", shown))
+    return result
 
 
-def listed(head: str, found: Iterable[Entry]) -> Table:
+def listed(head: str, statements: Iterable[Entry]) -> Table:
     """Return a table of one line per entry."""
-    return Table("", [[head], *([line(entry)] for entry in found)])
+    return Table("", [[head], *([line(entry)] for entry in statements)])
 
 
-def by_command(found: Iterable[Entry]) -> dict[str, list[Entry]]:
+def by_command(statements: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Group the entries by the command that computes them, with its seconds."""
-    return grouped(found, lambda entry: f"{entry.command} ({entry.seconds} s)")
+    return grouped(statements, lambda entry: f"{entry.command} ({entry.seconds} s)")
 
 
-def by_place(found: Iterable[Entry]) -> list[Table]:
+def by_place(statements: Iterable[Entry]) -> list[Table]:
     """Return one table per table, figure or section of a document."""
     columns = ("statement", "printed", "ours", "verdict", "reason")
     return [
         Table(where, [columns, *(map(attrgetter(*columns), entries))])
         if any(entry.printed for entry in entries)
         else listed(where, entries)  # sentences, with long reasons
-        for where, entries in grouped(found, lambda entry: entry.where).items()
+        for where, entries in grouped(statements, lambda entry: entry.where).items()
     ]
 
 

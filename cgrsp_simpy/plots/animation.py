@@ -285,9 +285,9 @@ class _Boxes:
             fontsize="medium" if self._few else "xx-small",
             **centred,
         )
-        told = name.removeprefix(str(place)).strip() or name
+        text = name.removeprefix(str(place)).strip() or name
         return held, ax.text(
-            y=bottom + 0.13, s=told if self._few else "", fontsize="x-small", **centred
+            y=bottom + 0.13, s=text if self._few else "", fontsize="x-small", **centred
         )
 
     def _outlines(
@@ -437,11 +437,11 @@ def _visits(timeline: Timeline) -> np.ndarray:
     """Return visits in order, including jobs that have only claims."""
     claims, known = timeline.claims, timeline.visits
     others = claims[~np.isin(claims["job"], known["job"])]
-    ids, of = np.unique(others["job"], return_inverse=True)
+    ids, visit = np.unique(others["job"], return_inverse=True)
     visits = np.zeros(len(ids), known.dtype)
     visits["job"], visits["ready_s"], visits["due_s"] = ids, np.inf, np.nan
-    np.minimum.at(visits["ready_s"], of, others["from_s"])
-    np.maximum.at(visits["end_s"], of, others["to_s"])
+    np.minimum.at(visits["ready_s"], visit, others["from_s"])
+    np.maximum.at(visits["end_s"], visit, others["to_s"])
     visits["granted_s"] = visits["ready_s"]
     return np.sort(np.concatenate([known, visits]), order=["ready_s", "job"])
 
@@ -449,8 +449,8 @@ def _visits(timeline: Timeline) -> np.ndarray:
 def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, Any]:
     texts: dict[str, int] = {}
 
-    def numbers(told: Iterable[str]) -> list[int]:
-        return [texts.setdefault(text, len(texts)) for text in told]
+    def numbers(words: Iterable[str]) -> list[int]:
+        return [texts.setdefault(text, len(texts)) for text in words]
 
     choices = reasons.choices
     return {
@@ -460,9 +460,9 @@ def _why(reasons: Reasons, row: Mapping[int, int], tick_s: float) -> dict[str, A
             _ticks(np.array([choice.time_s for choice in choices]), tick_s)
         ),
         "jobs": [[row[job] for job, _ in choice.ranked] for choice in choices],
-        "said": [numbers(told for _, told in choice.ranked) for choice in choices],
+        "said": [numbers(words for _, words in choice.ranked) for choice in choices],
         "offers": [
-            [[row[job], *numbers(told)] for job, told in choice.offers.items()]
+            [[row[job], *numbers(words)] for job, words in choice.offers.items()]
             for choice in choices
         ],
         "kept": [choice.kept for choice in choices],

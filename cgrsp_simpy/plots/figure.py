@@ -461,11 +461,11 @@ def picture(canvas: Any, ending: str) -> bytes:
     try:
         canvas.savefig(place, format=ending, dpi=DPI, **options)
     except Exception as error:
-        told = re.search(
+        match = re.search(
             r"(?:Error measuring .*%{\\%}(.*)}\n)?(?s:.*?)! (.*)", str(error)
         )
-        if ending != "pgf" or told is None:
+        if ending != "pgf" or match is None:
             raise
-        of = f" ({told[1]!r})" if told[1] else ""
-        raise InputError(f"pgf: LaTeX says: {told[2]}{of}") from None
+        near = f" ({match[1]!r})" if match[1] else ""
+        raise InputError(f"pgf: LaTeX says: {match[2]}{near}") from None
     return place.getvalue()

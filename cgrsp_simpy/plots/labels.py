@@ -124,9 +124,9 @@ def label(
     """
     joined = {"arrowstyle": "-", "lw": 0.6, "shrinkA": 0, "color": colour, **leader}
     usual: dict[str, Any] = {"va": "center", "color": ink(colour), "fontsize": "small"}
-    made = ax.annotate(name, at, arrowprops=joined, **usual, **place)
-    made.set_in_layout(False)
-    return made
+    annotation = ax.annotate(name, at, arrowprops=joined, **usual, **place)
+    annotation.set_in_layout(False)
+    return annotation
 
 
 def extent(label: Annotation, renderer: RendererBase) -> tuple[float, float]:

@@ -42,27 +42,27 @@ def bars(timeline: Timeline) -> np.ndarray:
     stretches = _stretches(begun, end_s, sizes)
     parts = [stretches[each] for each in stay.tolist()]
     each = np.repeat(np.arange(len(claims)), list(map(len, parts)))
-    found = np.empty(len(each), BAR)
+    rectangles = np.empty(len(each), BAR)
     for name in CLAIM.names or ():
-        found[name] = claims[name][each]
-    found["stay"] = stay[each]
+        rectangles[name] = claims[name][each]
+    rectangles["stay"] = stay[each]
     edges = np.array([stretch for some in parts for stretch in some]).reshape(-1, 2)
-    found["low"], found["high"] = (
-        edges.T / np.where(sizes > 0, sizes, 1.0)[found["resource"]]
+    rectangles["low"], rectangles["high"] = (
+        edges.T / np.where(sizes > 0, sizes, 1.0)[rectangles["resource"]]
     )
-    return found
+    return rectangles
 
 
-def stays(found: np.ndarray) -> np.ndarray:
+def stays(rectangles: np.ndarray) -> np.ndarray:
     """Join bars over the phases of a job; return an array of SPAN."""
-    _, first, of = np.unique(
-        found[["stay", "low"]], return_index=True, return_inverse=True
+    _, first, group = np.unique(
+        rectangles[["stay", "low"]], return_index=True, return_inverse=True
     )
     joined = np.empty(len(first), SPAN)
     for name in SPAN.names or ():
-        joined[name] = found[name][first]
-    np.minimum.at(joined["from_s"], of, found["from_s"])
-    np.maximum.at(joined["to_s"], of, found["to_s"])
+        joined[name] = rectangles[name][first]
+    np.minimum.at(joined["from_s"], group, rectangles["from_s"])
+    np.maximum.at(joined["to_s"], group, rectangles["to_s"])
     return joined
 
 
@@ -110,14 +110,14 @@ def _swept(
     """Return the stretches that each stay holds; departures precede arrivals."""
     held: list[list[Stretch]] = [[] for _ in amounts]
     free = [(0.0, size)]
-    ends = [(time_s, False, each) for each, time_s in enumerate(to_s)]
-    for _, begins, each in sorted(
-        [*ends, *((time_s, True, each) for each, time_s in enumerate(from_s))]
+    ends = [(time_s, False, claim) for claim, time_s in enumerate(to_s)]
+    for _, begins, claim in sorted(
+        [*ends, *((time_s, True, claim) for claim, time_s in enumerate(from_s))]
     ):
         if begins:
-            held[each], free = _taken(free, amounts[each])
+            held[claim], free = _taken(free, amounts[claim])
         else:
-            free = _joined(sorted(free + held[each]))
+            free = _joined(sorted(free + held[claim]))
     return held
 
 

@@ -74,7 +74,7 @@ def bars(
     values, half_widths = np.asarray(values, float), np.asarray(half_widths, float)
     endless = np.isinf(values)  # no bar, only its sign
     values, half_widths = (
-        np.where(endless, np.nan, each) for each in (values, half_widths)
+        np.where(endless, np.nan, array) for array in (values, half_widths)
     )
     theirs = (
         np.full(len(names), np.nan)
@@ -285,7 +285,9 @@ def points(
             here = (at_x, at_y)
             rings = covers[-1:] if theirs and np.isfinite(theirs).all() else []
             places = ([here], [here, here, NOWHERE, *covers], rings)
-            marks[name] = Mark(*(np.reshape(each, (-1, 2)) for each in places))
+            marks[name] = Mark(
+                *(np.reshape(coordinates, (-1, 2)) for coordinates in places)
+            )
             colours.append(str(drawn[-1].get_color()))
     no_flat_axis(ax, x=columns[0], y=columns[2])
     corners = _draw_front(ax, columns[0], columns[2], front) if front else None

@@ -357,17 +357,18 @@ def _explained(
 ) -> dict[str, Any]:
     """Return legend keywords with up to `most` columns that fit in `room` points."""
     several = max(
-        (len(each.marks) for each in handles if isinstance(each, Several)), default=0
+        (len(handle.marks) for handle in handles if isinstance(handle, Several)),
+        default=0,
     )
     size = FontProperties(size="small").get_size_in_points()
     widths = [
-        width(str(each.get_label()), "small") + size * (handlelength + 2.2)
-        for each in handles
+        width(str(handle.get_label()), "small") + size * (handlelength + 2.2)
+        for handle in handles
     ]
     fitting = (
         columns
         for columns in range(min(most, len(handles)), 1, -1)
-        if summed(max(each) for each in np.array_split(widths, columns)) <= room
+        if summed(max(handle) for handle in np.array_split(widths, columns)) <= room
     )
     return {
         "handles": list(handles),

@@ -146,7 +146,7 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
             else low + _held(timeline, phase, edges)
         )
         usual = {"step": "post", "facecolor": colour, "linewidth": 0}
-        bottom, top = (np.append(each, each[-1:]) for each in (low, high))
+        bottom, top = (np.append(edge, edge[-1:]) for edge in (low, high))
         ax.fill_between(
             edges / unit, bottom, top, **merged(usual, style, PolyCollection)
         )
@@ -188,7 +188,7 @@ def _span_s(end_s: float) -> float:
 
 def _text(seconds: float) -> str:
     unit, name = next(
-        each for each in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= each[0]
+        scale for scale in ((3600, "h"), (60, "min"), (1, "s")) if seconds >= scale[0]
     )
     return f"{seconds / unit:g} {name}"
 

@@ -236,14 +236,16 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
         "a name or a mapping of matplotlib settings",
     )
     try:
-        given = RcParams(dict(changes))
+        settings = RcParams(dict(changes))
     except (KeyError, ValueError) as error:
         raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
-    now, default = (cast(dict[str, Any], each) for each in (rcParams, rcParamsDefault))
+    now, default = (
+        cast(dict[str, Any], params) for params in (rcParams, rcParamsDefault)
+    )
     usual = {
         key: value for key, value in STYLE[name].items() if now[key] == default[key]
     }
-    return rc_context(cast(Any, {**usual, **given}))
+    return rc_context(cast(Any, {**usual, **settings}))
 
 
 def colour_of(policy: str) -> str | None:
@@ -253,7 +255,7 @@ def colour_of(policy: str) -> str | None:
 
 def looks(policies: Iterable[str]) -> list[Look]:
     """Return looks of policies in one figure; those with one base name are shades."""
-    found: list[Look] = []
+    result: list[Look] = []
     bases: list[str] = []
     for policy in policies:
         base = _base(policy)
@@ -261,9 +263,9 @@ def looks(policies: Iterable[str]) -> list[Look]:
             name for name in dict.fromkeys(bases) if name not in LOOKS and name != base
         ]
         look = LOOKS.get(base, _OWN[len(users) % len(_OWN)])
-        found.append(_shade(look, bases.count(base)))
+        result.append(_shade(look, bases.count(base)))
         bases.append(base)
-    return found
+    return result
 
 
 def _base(policy: str) -> str:
@@ -276,7 +278,11 @@ def _shade(look: Look, number: int) -> Look:
     if number == 0:
         return look
     target = 1.0 if _luminance(look.colour) < 0.4 else 0.0
-    others = [each for each in (*_OWN, *_POLICIES.values()) if each.line != look.line]
+    others = [
+        candidate
+        for candidate in (*_OWN, *_POLICIES.values())
+        if candidate.line != look.line
+    ]
     other = others[number % len(others)]
     return other._replace(colour=mixed(look.colour, target, min(0.8, 0.35 * number)))
 

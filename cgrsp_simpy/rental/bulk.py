@@ -57,7 +57,7 @@ if COMPILED:
         callees = {sys.modules[function.__module__] for function in CALLED}
         forget(KEPT, FILES, [*FILES, *callees, sys.modules[rounding_s.__module__]])
 
-Made = ListPolicy | Triage
+CompiledPolicy = ListPolicy | Triage
 CLAIMED = "job gpus dispatch_s start_s finish_s".split()  # columns of a claim
 log = logging.getLogger(__name__)
 # figures that do not change in a run
@@ -156,7 +156,9 @@ def of_policy(policy: Any) -> str:
         (type(rule), rule) for rule in (order, place) if isinstance(rule, Rule)
     ]
     for _, rule in rules:
-        plain = all(isinstance(each, (int, float)) for each in rule.parameters.values())
+        plain = all(
+            isinstance(value, (int, float)) for value in rule.parameters.values()
+        )
         reason = f"rule {rule.function.__name__} has a parameter that is no number"
         reasons[reason] = not plain
     unfit = (not_plain(kind, rule.function) for kind, rule in rules)
@@ -283,7 +285,7 @@ def _report_first_use(decides: str) -> None:
 
 
 def bulk(
-    scenario: Any, policy: Made, seed: int, drawn: Drawn | None, records: bool
+    scenario: Any, policy: CompiledPolicy, seed: int, drawn: Drawn | None, records: bool
 ) -> Run | None:
     """Run a policy that can be compiled; return None if SimPy must report an error."""
     blocks = (
@@ -294,39 +296,39 @@ def bulk(
     return Bulk(scenario, policy, seed, tables(blocks), records).finish()
 
 
-def arrays(given: Forecasts, levels: int) -> Forecasts:
+def arrays(forecasts: Forecasts, levels: int) -> Forecasts:
     """Convert Forecasts to arrays for `kernel`. levels: number of complexities."""
 
     def row(delay: Delay) -> tuple[Any, ...]:
         parts = [*delay.parts, *[outlook.Part(0.0, 0.0, 0.0)] * (3 - len(delay.parts))]
         return (list(map(tuple, parts)), *delay[1:])
 
-    warm = [outlook.NO_DELAY] * len(given.delays[0])
-    most = max(len(hours) for own in given.later for hours in own)
-    later = np.zeros((len(given.starts_s), 2 * len(warm), most), state.LATER)
+    warm = [outlook.NO_DELAY] * len(forecasts.delays[0])
+    most = max(len(hours) for own in forecasts.later for hours in own)
+    later = np.zeros((len(forecasts.starts_s), 2 * len(warm), most), state.LATER)
     later["after_s"], later["seen"] = math.inf, True  # padding
-    for band, by_type in enumerate(given.later):
+    for band, by_type in enumerate(forecasts.later):
         for kind, hours in enumerate(by_type):
             rows = [(start_s, row(delay), seen) for start_s, delay, seen in hours]
             later[band, kind, : len(rows)] = rows
-    lines = np.array([by_level[:levels] for by_level in given.lines], state.LINE)
+    lines = np.array([by_level[:levels] for by_level in forecasts.lines], state.LINE)
     return Forecasts(
-        np.array(given.starts_s, float),
-        np.array(given.rates),
-        np.array(given.spares),
-        np.array(given.variations),
-        np.array(given.done),
+        np.array(forecasts.starts_s, float),
+        np.array(forecasts.rates),
+        np.array(forecasts.spares),
+        np.array(forecasts.variations),
+        np.array(forecasts.done),
         np.array(
-            [[row(delay) for delay in (*own, *warm)] for own in given.delays],
+            [[row(delay) for delay in (*own, *warm)] for own in forecasts.delays],
             state.DELAY,
         ),
         later,
-        lines.reshape(len(given.starts_s), levels, -1),
-        np.array([own[:levels] for own in given.work_s], float),
-        np.array([own[:levels] for own in given.rent_usd]),
-        np.array(given.billed_usd_per_h, float),
-        np.array(given.fastest_s[:levels], float),
-        given.slots,
+        lines.reshape(len(forecasts.starts_s), levels, -1),
+        np.array([own[:levels] for own in forecasts.work_s], float),
+        np.array([own[:levels] for own in forecasts.rent_usd]),
+        np.array(forecasts.billed_usd_per_h, float),
+        np.array(forecasts.fastest_s[:levels], float),
+        forecasts.slots,
     )
 
 
@@ -396,7 +398,7 @@ class Fixed:
         """The Forecasts of triage, as arrays."""
         return arrays(Outlook(self.known).forecasts, self.setting.by_level.shape[1])
 
-    def under(self, policy: Made) -> state.Setting:
+    def under(self, policy: CompiledPolicy) -> state.Setting:
         """Return the Setting for a policy."""
         if isinstance(policy, Triage):
             return self.setting._replace(of_order=np.array(policy.prices))
@@ -460,7 +462,7 @@ class Bulk:
     def __init__(
         self,
         scenario: Any,
-        policy: Made,
+        policy: CompiledPolicy,
         seed: int,
         tables: Iterable[Array],
         keep: bool,

@@ -10,7 +10,7 @@ import numpy as np
 
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.run import Run
-from cgrsp_simpy.rental.bulk import Bulk, Made, tables
+from cgrsp_simpy.rental.bulk import Bulk, CompiledPolicy, tables
 from cgrsp_simpy.rental.job import Job, Met
 from cgrsp_simpy.rental.kernel import state as records
 
@@ -142,6 +142,8 @@ def _set_tree(run: records.State) -> None:
         run.tree[node] = other if keys[1] < keys[0] else one
 
 
-def resumed_bulk(scenario: Any, policy: Made, seed: int, keep: bool) -> Run | None:
+def resumed_bulk(
+    scenario: Any, policy: CompiledPolicy, seed: int, keep: bool
+) -> Run | None:
     """Run a policy from a state; return None if SimPy must report an error."""
     return ResumedBulk(scenario, policy, seed, (), keep).finish()

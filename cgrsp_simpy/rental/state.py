@@ -486,7 +486,10 @@ class Resumed(Scenario, state.FromState):
                 has_ended = entry.start_s is not None
                 until_s = self.state.now_s if entry.start_s is None else entry.start_s
                 held_s = until_s - entry.dispatch_s
-                likely = [self._likelihood(each, held_s, has_ended) for each in Status]
+                likely = [
+                    self._likelihood(candidate, held_s, has_ended)
+                    for candidate in Status
+                ]
                 if any(likely):
                     rows = ended if has_ended else open_delays
                     rows.append((entry.dispatch_s, likely))

@@ -39,7 +39,7 @@ from cgrsp_simpy.rental.workload import (
 )
 
 Part = TypeVar("Part")
-Made = TypeVar("Made")
+Described = TypeVar("Described")
 
 
 def tables(scenario: Any) -> dict[str, Any]:
@@ -109,7 +109,9 @@ def _workload_table(workload: Workload) -> dict[str, Any]:
     return table | {"class": classes}
 
 
-def described(kind: Callable[..., Made], file: dict[str, Any], path: Path) -> Made:
+def described(
+    kind: Callable[..., Described], file: dict[str, Any], path: Path
+) -> Described:
     """Return the scenario described by the tables of a TOML file."""
     tables = ("fleet", "workload", "service", "market", "terms", "opening", "gpu")
     check_keys("the file", file, ("name", *tables))

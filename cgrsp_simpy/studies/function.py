@@ -210,7 +210,9 @@ class FunctionSubject(Subject):
             self.make_policy(policy).function for policy in policies or [self.model]
         ]
         received = {
-            name for each in functions for name in inspect.signature(each).parameters
+            name
+            for function in functions
+            for name in inspect.signature(function).parameters
         }
         return bool(received & {"draw", "seed"})
 
@@ -503,9 +505,9 @@ def _observations(
     series = {name: item.series() for name, item in measured.items()}
     requests = sorted(
         (
-            (made, number, process, granted, ended)
+            (requested, number, process, granted, ended)
             for number, resource in enumerate(resources)
-            for process, made, granted, ended in resource.requests()
+            for process, requested, granted, ended in resource.requests()
         ),
         key=itemgetter(0),
     )
@@ -515,11 +517,11 @@ def _observations(
             jobs.setdefault(process, len(jobs)),
             _name_of(process),
             number,
-            made * unit_s,
+            requested * unit_s,
             granted * unit_s,
             ended * unit_s,
         )
-        for made, number, process, granted, ended in requests
+        for requested, number, process, granted, ended in requests
     ]
     return Observations(figures, end_s, sizes, np.array(rows, REQUEST), series)
 

@@ -416,10 +416,10 @@ def _outcomes(block: Block) -> list[Outcome]:
     return [_or_error(partial(outcome, policy)) for policy in policies]
 
 
-def _or_error(made: Callable[[], Any]) -> Any:
+def _or_error(function: Callable[[], Any]) -> Any:
     """Call a function; return its result or, even for SystemExit, its error as text."""
     try:
-        return made()
+        return function()
     except KeyboardInterrupt:
         raise
     except BaseException as error:

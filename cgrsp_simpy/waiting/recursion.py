@@ -192,12 +192,12 @@ def _shared(
         while (
             start <= latest and best < 0 and ahead > 0 and held[ahead - 1][0] <= latest
         ):
-            start, those = held[ahead - 1][0], ahead
+            start, count = held[ahead - 1][0], ahead
             while ahead > 0 and held[ahead - 1][0] <= start:
                 ahead -= 1
                 free[int(held[ahead][1])] += held[ahead][2]
                 free_gb[int(held[ahead][1])] += held[ahead][3]
-            for k in range(ahead, those):
+            for k in range(ahead, count):
                 i = int(held[k][1])
                 if free[i] >= cores[n] and free_gb[i] >= memory_gb[n]:  # noqa: SIM102
                     if best < 0 or (free[i], free_gb[i], i) < (

@@ -278,7 +278,7 @@ def test_the_parts_of_a_log_are_words(tmp_path, monkeypatch):
     (tmp_path / "other.csv").write_text(other)
     worded = Worded("rental", [*words[1:], "trace=log.csv,other.csv"])
     made = [
-        worded.made(
+        worded.scenario_of(
             **{word: values[0] for word, values in worded.grid.items()}
             | {"trace": path}
         )

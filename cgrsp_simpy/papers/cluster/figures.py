@@ -142,10 +142,13 @@ def loads(runs: Runs) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> None:
     ax, ends = canvas.subplots(), {}
     for place, name in enumerate(CARRIED):
-        own = [row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])]
-        at = np.array(numbers(own, "load")) + 0.008 * (place - 2.5)
+        selected = [
+            row for row in where(rows, scheduler=name) if np.isfinite(row["wait_s"])
+        ]
+        at = np.array(numbers(selected, "load")) + 0.008 * (place - 2.5)
         hours, halves = (
-            np.array(numbers(own, name)) / 3600 for name in ("wait_s", half("wait_s"))
+            np.array(numbers(selected, name)) / 3600
+            for name in ("wait_s", half("wait_s"))
         )
         look = LOOKS[name]
         ax.plot(at, hours, linestyle=look.line, **dots(look))
@@ -296,7 +299,7 @@ def waits(runs: Runs) -> list[Row]:
         for name in WAITS
         for seed in range(runs.seeds)
     }
-    found = dict(as_they_come(_waits, tasks, runs.executor))
+    waits_by_run = dict(as_they_come(_waits, tasks, runs.executor))
     return [
         {
             "scheduler": name,
@@ -306,8 +309,8 @@ def waits(runs: Runs) -> list[Row]:
             "longest_s": float(chosen.max()),
         }
         for name in WAITS
-        for own in [[found[name, seed] for seed in range(runs.seeds)]]
-        for width, wait_s in [map(np.concatenate, zip(*own))]
+        for per_seed in [[waits_by_run[name, seed] for seed in range(runs.seeds)]]
+        for width, wait_s in [map(np.concatenate, zip(*per_seed))]
         for number, gpus in enumerate(WIDTHS)
         if len(chosen := wait_s[width == number])
     ]
@@ -346,12 +349,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @waits.says
 def _(rows: list[Row]) -> str:
-    found = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
+    by_key = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
     narrow, *_, wide = WIDTHS
     medians = ", ".join(
-        f"{found[name, narrow]:,.0f} and {found[name, wide]:,.0f} min under {name}"
+        f"{by_key[name, narrow]:,.0f} and {by_key[name, wide]:,.0f} min under {name}"
         for name in dict.fromkeys(row["scheduler"] for row in rows)
-        if (name, narrow) in found and (name, wide) in found
+        if (name, narrow) in by_key and (name, wide) in by_key
     )
     return (
         f"The median waits of jobs of {narrow} GPU, and of {wide} GPUs, are {medians}."
@@ -517,7 +520,9 @@ def plus_minus(value: float, half_width: float) -> str:
     """Format a mean and its half width to about three digits; ∞ if infinite."""
     if not np.isfinite(value):
         return "∞"
-    return " ± ".join(f"{each:,.{decimals(each)}f}" for each in (value, half_width))
+    return " ± ".join(
+        f"{number:,.{decimals(number)}f}" for number in (value, half_width)
+    )
 
 
 def _one(runs: Runs) -> str:
@@ -573,10 +578,15 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 1, sharex=True)
     for ax, column in zip(axes, ("utilisation_pct", "waiting_h")):
         for name in COURSE:
-            own, look = where(rows, scheduler=name), LOOKS[name]
+            selected, look = where(rows, scheduler=name), LOOKS[name]
             style: Row = {"color": look.colour, "linestyle": look.line, "label": name}
-            edges_h = [own[0]["from_h"], *numbers(own, "to_h")]
-            ax.step(edges_h, numbers([*own, own[-1]], column), where="post", **style)
+            edges_h = [selected[0]["from_h"], *numbers(selected, "to_h")]
+            ax.step(
+                edges_h,
+                numbers([*selected, selected[-1]], column),
+                where="post",
+                **style,
+            )
         ax.axvline(rows[0]["last_arrival_h"], **FAINT)
         few_ticks(ax.yaxis)
     axes[0].set(
@@ -596,9 +606,9 @@ def _(rows: list[Row]) -> str:
         for name in COURSE
     }
     parts = [
-        f"{own[0]['waiting_h']:.0f} h of work wait under {name}, whose last job ends"
-        f" {own[-1]['to_h'] - last_h:.0f} h later"
-        for name, own in after.items()
+        f"{later[0]['waiting_h']:.0f} h of work wait under {name}, whose last job ends"
+        f" {later[-1]['to_h'] - last_h:.0f} h later"
+        for name, later in after.items()
     ]
     return f"At the last arrival, {'; '.join(parts)}. (Hours of all GPUs.)"
 
@@ -721,10 +731,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     left, right = canvas.subplots(1, 2, sharex=True)
     for form, (_, line) in FORMS.items():
         for (gpus, time_s), colour in AGED.items():
-            own = where(rows, form=form, gpus=gpus, time_s=time_s)
-            minutes = [wait_s / 60 for wait_s in numbers(own, "wait_s")]
-            right.plot(minutes, numbers(own, "score"), color=colour, linestyle=line)
-        left.plot(minutes, numbers(own, "aging"), color="black", linestyle=line)
+            selected = where(rows, form=form, gpus=gpus, time_s=time_s)
+            minutes = [wait_s / 60 for wait_s in numbers(selected, "wait_s")]
+            right.plot(
+                minutes, numbers(selected, "score"), color=colour, linestyle=line
+            )
+        left.plot(minutes, numbers(selected, "aging"), color="black", linestyle=line)
     left.set(ylabel="aging factor", ylim=(0, None), xlim=(0, minutes[-1]))
     right.set(ylabel="score (the largest starts first)", ylim=(0, None))
     for ax in (left, right):
@@ -745,9 +757,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @aging.says
 def _(rows: list[Row]) -> str:
-    own = where(rows, form="program", gpus=1)
-    low = min(own, key=lambda row: float(row["aging"]))
-    back = next(row for row in own if row["wait_s"] > HPS[0] and row["aging"] >= 1)
+    selected = where(rows, form="program", gpus=1)
+    low = min(selected, key=lambda row: float(row["aging"]))
+    back = next(row for row in selected if row["wait_s"] > HPS[0] and row["aging"] >= 1)
     return (
         f"In the authors' program the score of a job falls to {low['aging']:.2f} of"
         f" its value after {HPS[0]:g} s of waiting, below jobs that have just"

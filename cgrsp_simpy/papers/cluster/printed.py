@@ -24,7 +24,7 @@ from cgrsp_simpy.papers.cluster.table import (
     PUBLISHED,
     STATIC,
     UNCUT,
-    Found,
+    Results,
     claims,
     closest,
     gpu_hours,
@@ -63,15 +63,15 @@ def simulated(
     seeds: int | None = None, executor: Executor | int | None = None
 ) -> list[Entry]:
     """Judge Table II and the sentences of Section VI by simulation."""
-    found = studies(LOADS, range(seeds or SEEDS), executor=executor)
-    return [*cells(found), *sentences(found)]
+    results = studies(LOADS, range(seeds or SEEDS), executor=executor)
+    return [*cells(results), *sentences(results)]
 
 
-def cells(found: Found) -> list[Entry]:
+def cells(results: Results) -> list[Entry]:
     """Judge each number at the load whose utilisation is closest to the printed one."""
     return [
-        _cell(name, figure, printed, found[CUT, load].means()[name][figure], load)
-        for name, load in closest(found).items()
+        _cell(name, figure, printed, results[CUT, load].means()[name][figure], load)
+        for name, load in closest(results).items()
         for figure, printed in PUBLISHED[name].items()
         if (name in DYNAMIC, figure) != (True, VARIANCE)  # impossible, see below
     ]
@@ -90,9 +90,9 @@ def _cell(name: str, figure: str, printed: float, ours: Mean, load: float) -> En
     )
 
 
-def sentences(found: Found) -> list[Entry]:
+def sentences(results: Results) -> list[Entry]:
     """Judge the claims on both groups, and the shares of completed jobs."""
-    tested, loads = claims(found), closest(found)
+    tested, loads = claims(results), closest(results)
     return [
         *(
             Entry(
@@ -102,7 +102,7 @@ def sentences(found: Found) -> list[Entry]:
                 ours=loads_of_claim,
                 reason="by load: cgrsp papers figures cluster claims",
             )
-            for setting in dict.fromkeys(setting for setting, _ in found)
+            for setting in dict.fromkeys(setting for setting, _ in results)
             for figure in CLAIMS
             for kind, text in KINDS.items()
             for judged, loads_of_claim in [verdict(tested, figure, kind, setting)]
@@ -111,15 +111,18 @@ def sentences(found: Found) -> list[Entry]:
             claimed(
                 "Section VI.B",
                 f"{group} schedulers, jobs completed, %",
-                all(each.high >= low and each.low <= high for each in means),
-                span([each.mean for each in means]),
+                all(mean.high >= low and mean.low <= high for mean in means),
+                span([mean.mean for mean in means]),
                 "completed when the last job arrives, at the loads of Table II",
                 f"{low:g} to {high:g}",
                 DIFFERENT,
             )
             for group, (names, low, high) in SUCCESS_PCT.items()
             for means in [
-                [found[CUT, loads[name]].means()[name]["success_pct"] for name in names]
+                [
+                    results[CUT, loads[name]].means()[name]["success_pct"]
+                    for name in names
+                ]
             ]
         ),
     ]

@@ -58,7 +58,7 @@ PUBLISHED: dict[str, dict[str, float]] = {
 # "Dynamic beats static": the figure, and whether more is better.
 CLAIMS = {"throughput_per_h": True, "starved": False, "wait_variance_s2": False}
 
-Found = Mapping[tuple[str, float], Comparison]  # (setting, load) -> study
+Results = Mapping[tuple[str, float], Comparison]  # (setting, load) -> study
 
 
 def studies(
@@ -104,7 +104,7 @@ class Runs:
         self.seeds, self.jobs, self.executor = seeds, jobs, executor
 
     @cached_property
-    def tabled(self) -> Found:
+    def tabled(self) -> Results:
         """Comparisons of all schedulers in both settings at each load."""
         # multifactor needs the users of a log, and ordered is for replays of logs
         names = tuple(
@@ -117,14 +117,14 @@ class Runs:
         return simulate(scenario(CUT, FULL, 3 * self.jobs), scheduler)
 
 
-def closest(found: Found) -> dict[str, float]:
+def closest(results: Results) -> dict[str, float]:
     """Return per scheduler the load with cut utilisation closest to that printed.
 
     Without a printed utilisation: the load closest to FULL.
     """
     means = {
         load: study.means()
-        for (setting, load), study in found.items()
+        for (setting, load), study in results.items()
         if setting == CUT
     }
     return {
@@ -140,12 +140,12 @@ def closest(found: Found) -> dict[str, float]:
     }
 
 
-def rows(found: Found) -> list[dict[str, Any]]:
+def rows(results: Results) -> list[dict[str, Any]]:
     """Return one row per scheduler, setting and load: means, half widths, published.
 
     closest: whether this is the load that the function `closest` returns.
     """
-    loads = closest(found)
+    loads = closest(results)
     return [
         {
             "scheduler": name,
@@ -162,12 +162,12 @@ def rows(found: Found) -> list[dict[str, Any]]:
             },
         }
         for name, published in PUBLISHED.items()
-        for (setting, load), study in found.items()
+        for (setting, load), study in results.items()
         for means in [study.means()[name]]
     ]
 
 
-def claims(found: Found) -> list[dict[str, Any]]:
+def claims(results: Results) -> list[dict[str, Any]]:
     """Return one row per claim, setting and load: dynamic minus static, paired by seed.
 
     mean: difference of the group means. best: the worst dynamic scheduler minus the
@@ -177,7 +177,7 @@ def claims(found: Found) -> list[dict[str, Any]]:
     """
     table = []
     for figure, more_is_better in CLAIMS.items():
-        for (setting, load), study in found.items():
+        for (setting, load), study in results.items():
             static, dynamic = (
                 np.array([study.values(name, figure) for name in group])
                 for group in (STATIC, DYNAMIC)

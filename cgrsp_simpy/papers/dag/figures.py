@@ -122,14 +122,14 @@ def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
 
 def _compared(values: Floats, other: Floats) -> str:
     both = min(len(values), len(other))
-    found = mean(100 * (values[:both] / other[:both] - 1))
-    unsure = " (not shown to differ)" if found.low <= 0 <= found.high else ""
-    return f"{found.mean:+.1f} ± {found.half_width:.1f} %{unsure}"
+    change = mean(100 * (values[:both] / other[:both] - 1))
+    unsure = " (not shown to differ)" if change.low <= 0 <= change.high else ""
+    return f"{change.mean:+.1f} ± {change.half_width:.1f} %{unsure}"
 
 
 def _plus_minus(values: Floats) -> str:
-    found = mean(values)
-    return f"{found.mean:.2f} ± {found.half_width:.2f}"
+    estimate = mean(values)
+    return f"{estimate.mean:.2f} ± {estimate.half_width:.2f}"
 
 
 @FIGURES.add(
@@ -182,8 +182,8 @@ def _announce(runs: Runs, searched: Iterable[tuple[str, int]]) -> None:
         )
 
 
-def _course(given: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
-    scenario, name, seed = given
+def _course(task: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
+    scenario, name, seed = task
     problem = scenario.problem(seed)
     history = find(problem, SEARCHED[name], scenario.budget, seed).history
     bound_s, most = lower_bound_s(problem), scenario.budget.evaluations or 0
@@ -200,13 +200,15 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     for ax, number in zip(
         canvas.subplots(len(sizes), 1, sharex=True, sharey=True), sizes
     ):
-        found = by(where(rows, tasks=number), "over_bound", "scheduler", "evaluations")
-        names, plans = (list(dict.fromkeys(each)) for each in zip(*found))
+        selected = by(
+            where(rows, tasks=number), "over_bound", "scheduler", "evaluations"
+        )
+        names, plans = (list(dict.fromkeys(each)) for each in zip(*selected))
         unsaid = [np.nan] * (len(plans) - 1)
         series = {
             name: (
-                [100 * (float(found[name, at].mean()) - 1) for at in plans],
-                [*unsaid, 100 * mean(found[name, plans[-1]]).half_width],
+                [100 * (float(selected[name, at].mean()) - 1) for at in plans],
+                [*unsaid, 100 * mean(selected[name, plans[-1]]).half_width],
             )
             for name in names
         }
@@ -229,18 +231,18 @@ def ended(rows: list[Row]) -> dict[Any, Floats]:
 
 @searches.says
 def _(rows: list[Row]) -> str:
-    found, most = ended(rows), max(row["evaluations"] for row in rows)
+    selected, most = ended(rows), max(row["evaluations"] for row in rows)
     early = where(rows, evaluations=min(10, most))
     first = by(early, "over_bound", "tasks", "scheduler")
     same = [
-        values == found[tasks, "worl-rtgs"]
-        for (tasks, at), values in found.items()
+        values == selected[tasks, "worl-rtgs"]
+        for (tasks, at), values in selected.items()
         if at == "rtgs"
     ]
     still = [
         f"{np.sum(first[number, name] == last)} of {len(last)} instances of {number:,}"
         f" tasks under {name}"
-        for (number, name), last in found.items()
+        for (number, name), last in selected.items()
         if name in ("rtgs", "worl-rtgs")
     ]
     return (
@@ -263,10 +265,12 @@ def _(rows: list[Row]) -> str:
 
 @searches.tables
 def _(rows: list[Row]) -> str:
-    found, lines = ended(rows), []
+    selected, lines = ended(rows), []
     for number in dict.fromkeys(row["tasks"] for row in rows):
         by_search = {
-            name: values for (tasks, name), values in found.items() if tasks == number
+            name: values
+            for (tasks, name), values in selected.items()
+            if tasks == number
         }
         full = {
             name: values
@@ -318,10 +322,12 @@ def order(runs: Runs) -> list[Row]:
         runs.scenario, ["heft", *texts.values()], range(runs.graphs), runs.executor
     )
     problems = [runs.scenario.problem(seed) for seed in range(runs.graphs)]
-    found = {
+    ratios = {
         ("heft", way): [
-            float(makespans(each, heft(each).gpu[None], run_order(each, way))[0])
-            for each in problems
+            float(
+                makespans(problem, heft(problem).gpu[None], run_order(problem, way))[0]
+            )
+            for problem in problems
         ]
         for way in ORDERS
     } | {key: list(study.values(text, "makespan_s")) for key, text in texts.items()}
@@ -332,7 +338,7 @@ def order(runs: Runs) -> list[Row]:
             "seed": seed,
             "over_heft": makespan_s / heft_s,
         }
-        for (name, way), makespans_s in found.items()
+        for (name, way), makespans_s in ratios.items()
         for seed, (makespan_s, heft_s) in enumerate(
             zip(makespans_s, study.values("heft", "makespan_s"))
         )
@@ -345,13 +351,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     names = dict.fromkeys(str(row["scheduler"]) for row in rows)
     drawn = dict(zip(names, looks([*names])))
     for place, (name, look) in enumerate(drawn.items()):
-        found = [mean(over[name, way]) for way in ORDERS]
+        selected = [mean(over[name, way]) for way in ORDERS]
         ax.plot(
-            [each.mean for each in found],
+            [each.mean for each in selected],
             [place, place],
             **{**FAINT, "color": look.colour},
         )
-        for each, shade in zip(found, (_pale(look), look)):
+        for each, shade in zip(selected, (_pale(look), look)):
             x, x_half = [each.mean], [each.half_width]
             marks.intervals(ax, x, [place], x_half=x_half, colour=look.colour)
             ax.plot(x, [place], linestyle="none", **dots(shade))
@@ -360,8 +366,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax.set_yticks(range(len(drawn)), [ORDER_NAMES.get(name, name) for name in drawn])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(drawn) - 0.4, -0.8))
     pale, dark = (
-        [key(linestyle="none", **dots(of(look))) for look in drawn.values()]
-        for of in (_pale, Look._make)
+        [key(linestyle="none", **dots(style(look))) for look in drawn.values()]
+        for style in (_pale, Look._make)
     )
     return [
         Several("pale: plans begin in the graph's order", pale),
@@ -433,19 +439,19 @@ def gantt(runs: Runs) -> list[Row]:
 
 def run_rows(run: Run, name: str) -> list[Row]:
     """Return a run as rows: nodes, then transfers between GPUs."""
-    found = schedule_of(run)
-    names, edges = found.problem.graph.names, found.problem.graph.edges.tolist()
+    schedule = schedule_of(run)
+    names, edges = schedule.problem.graph.names, schedule.problem.graph.edges.tolist()
     gpu, begin_s, end_s, arrivals_s = (
         column.tolist()
         for column in (
-            found.plan.gpu,
-            found.start_s,
-            found.finish_s,
-            found.arrivals_s(),
+            schedule.plan.gpu,
+            schedule.start_s,
+            schedule.finish_s,
+            schedule.arrivals_s(),
         )
     )
     rows = [
-        ("node", each, on, on, *s) for each, on, *s in zip(names, gpu, begin_s, end_s)
+        ("node", node, on, on, *s) for node, on, *s in zip(names, gpu, begin_s, end_s)
     ] + [
         (
             "transfer",
@@ -533,11 +539,11 @@ def _held(nodes: list[Row]) -> int:
 def scatter(runs: Runs) -> list[Row]:
     """SPD and FTG of pairs of even or uneven random plans for the graph of seed 0."""
     return [
-        {"plans": kind, "pearson": found.pearson, "spearman": found.spearman}
+        {"plans": kind, "pearson": result.pearson, "spearman": result.spearman}
         | {"spd_s": spd, "ftg_s": ftg}
         for kind, concentration in CONCENTRATIONS.items()
-        for found in [correlate(runs.scenario.problem(), 500, 0, concentration)]
-        for spd, ftg in zip(found.spd_s.tolist(), found.ftg_s.tolist())
+        for result in [correlate(runs.scenario.problem(), 500, 0, concentration)]
+        for spd, ftg in zip(result.spd_s.tolist(), result.ftg_s.tolist())
     ]
 
 
@@ -581,8 +587,8 @@ def coefficients(runs: Runs) -> list[Row]:
         for gpus in (10, 50, 200)
         for state in ("busy", "idle")
     ]
-    found = dict(as_they_come(_coefficients, dict(enumerate(rows)), runs.executor))
-    return [row | found[place] for place, row in enumerate(rows)]
+    results = dict(as_they_come(_coefficients, dict(enumerate(rows)), runs.executor))
+    return [row | results[place] for place, row in enumerate(rows)]
 
 
 def _coefficients(row: Row) -> Row:
@@ -591,8 +597,8 @@ def _coefficients(row: Row) -> Row:
         Servers(row["gpus"]),
         row["state"],
     ).problem()
-    found = correlate(problem, 1000, 0, CONCENTRATIONS[row["plans"]])
-    return {"pearson": found.pearson, "spearman": found.spearman}
+    result = correlate(problem, 1000, 0, CONCENTRATIONS[row["plans"]])
+    return {"pearson": result.pearson, "spearman": result.spearman}
 
 
 @coefficients.draws
@@ -629,12 +635,12 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 def _(rows: list[Row]) -> str:
     sentences = []
     for kind in CONCENTRATIONS:
-        found = {name: by(rows, name, "plans")[kind,] for name in PRINTED}
-        larger = 100 * np.mean(found["spearman"] > found["pearson"])
+        selected = {name: by(rows, name, "plans")[kind,] for name in PRINTED}
+        larger = 100 * np.mean(selected["spearman"] > selected["pearson"])
         ranges = [
             f"{name.title()} {values.min():.2f} to {values.max():.2f}, mean"
             f" {values.mean():.2f}"
-            for name, values in found.items()
+            for name, values in selected.items()
         ]
         sentences.append(
             f"{kind} plans: {', '.join(ranges)}, the larger in {larger:.0f} %"

@@ -322,10 +322,13 @@ class Adam:
         """Take a step down the gradient."""
         self.steps += 1
         change = self._change
-        for moment, of, by in ((self._mean, 0.9, 1.0), (self._square, 0.999, gradient)):
-            moment *= of
+        for moment, decay, by in (
+            (self._mean, 0.9, 1.0),
+            (self._square, 0.999, gradient),
+        ):
+            moment *= decay
             moment += np.multiply(
-                np.multiply(gradient, 1 - of, out=change), by, out=change
+                np.multiply(gradient, 1 - decay, out=change), by, out=change
             )
         np.multiply(
             np.sqrt(self._square, out=change),

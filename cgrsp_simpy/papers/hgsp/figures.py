@@ -74,9 +74,9 @@ class Runs:
         """Metrics per (level, scheduler) and instance, in order of seeds."""
         seeds = range(self.instances)
         tasks = {pair: (*pair, self.moves) for pair in product(LEVELS, seeds)}
-        found = dict(as_they_come(_measure, tasks, self.executor))
+        metrics = dict(as_they_come(_measure, tasks, self.executor))
         return {
-            (level, name): [found[level, seed][name] for seed in seeds]
+            (level, name): [metrics[level, seed][name] for seed in seeds]
             for level in LEVELS
             for name in COMPARED
         }
@@ -157,9 +157,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @gantt.says
 def _(rows: list[Row]) -> str:
-    found = {row["scheduler"]: row for row in rows}
+    by_key = {row["scheduler"]: row for row in rows}
     late = ", ".join(
-        f"{row['late_of_all']} under {name}" for name, row in found.items()
+        f"{row['late_of_all']} under {name}" for name, row in by_key.items()
     )
     return f"Late tasks, of {rows[0]['tasks']}: {late}."
 
@@ -239,7 +239,7 @@ def comparison(runs: Runs) -> list[Row]:
             "scheduler": name,
             **_known(
                 "of_fifo",
-                [own / fifo for own, fifo in _pairs(runs, level, name, "fifo")],
+                [ours / fifo for ours, fifo in _pairs(runs, level, name, "fifo")],
             ),
             "published_of_fifo": PUBLISHED_OF_FIFO.get((level, name)),
         }
@@ -279,8 +279,8 @@ def _(rows: list[Row]) -> str:
 def _pairs(
     runs: Runs, level: str, name: str, other: str
 ) -> Iterator[tuple[float, float]]:
-    found = (runs.measured[level, each] for each in (name, other))
-    return zip(*([each["weighted_tardiness"] for each in rows] for rows in found))
+    pair = (runs.measured[level, run] for run in (name, other))
+    return zip(*([run["weighted_tardiness"] for run in rows] for rows in pair))
 
 
 def _known(metric: str, values: Sequence[float]) -> Row:
@@ -323,22 +323,22 @@ def table_one(runs: Runs) -> list[Row]:
         {
             "level": level,
             "scheduler": name,
-            "instances": len(found),
+            "instances": len(per_seed),
             **{
                 column: value
                 for metric in METRICS
                 for column, value in _known(
-                    metric, [each[metric] for each in found]
+                    metric, [run[metric] for run in per_seed]
                 ).items()
             },
             **_known(
                 "minus_greedy",
-                [own - other for own, other in _pairs(runs, level, name, "greedy")],
+                [ours - other for ours, other in _pairs(runs, level, name, "greedy")],
             ),
             "published_weighted_tardiness": printed,
             "published_dmr_pct": printed_pct,
         }
-        for (level, name), found in runs.measured.items()
+        for (level, name), per_seed in runs.measured.items()
         for printed, printed_pct in [PUBLISHED.get((level, name), (None, None))]
     ]
 
@@ -359,7 +359,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @table_one.says
 def _(rows: list[Row]) -> str:
-    found = {(row["level"], row["scheduler"]): row for row in rows}
+    by_key = {(row["level"], row["scheduler"]): row for row in rows}
     search = where(rows, scheduler="search")
     gaps = " and ".join(
         f"{row['gap_pct']:.1f} % at {row['level']}"
@@ -367,8 +367,8 @@ def _(rows: list[Row]) -> str:
         if "gap_pct" in row
     )
     none = " and ".join(str(row["level"]) for row in search if "gap_pct" not in row)
-    sagreedy, greedy = found[MEDIUM, "sagreedy"], found[MEDIUM, "greedy"]
-    high, wspt = found[HIGH, "sagreedy"], found[HIGH, "wspt"]
+    sagreedy, greedy = by_key[MEDIUM, "sagreedy"], by_key[MEDIUM, "greedy"]
+    high, wspt = by_key[HIGH, "sagreedy"], by_key[HIGH, "wspt"]
     return (
         "On average no schedule can be better than the search's by"
         f" more than {gaps}; no gap is known at {none}. At medium load ({MEDIUM})"
@@ -448,11 +448,11 @@ def utilisation(runs: Runs) -> list[Row]:
             "level": level,
             "scheduler": name,
             "gpu": gpu,
-            **_known("busy_pct", [each["busy_pct"][gpu] for each in found]),
+            **_known("busy_pct", [run["busy_pct"][gpu] for run in per_seed]),
         }
-        for (level, name), found in runs.measured.items()
+        for (level, name), per_seed in runs.measured.items()
         if level in UTILISED
-        for gpu in found[0]["busy_pct"]
+        for gpu in per_seed[0]["busy_pct"]
     ]
 
 
@@ -477,14 +477,14 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 @utilisation.says
 def _(rows: list[Row]) -> str:
-    found = {
+    by_key = {
         (row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows
     }
     slow = {
-        name: f"{found[MEDIUM, name, 'A30']:.0f} %"
+        name: f"{by_key[MEDIUM, name, 'A30']:.0f} %"
         for name in ("fifo", "greedy", "edd")
     }
-    least = min(value for (level, _, _), value in found.items() if level == HIGH)
+    least = min(value for (level, _, _), value in by_key.items() if level == HIGH)
     return (
         f"Under medium load the slow A30 is busy {slow['fifo']} of the time under"
         f" fifo, {slow['greedy']} under greedy and {slow['edd']} under edd; under"

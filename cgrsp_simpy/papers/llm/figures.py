@@ -172,8 +172,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             row["policy"] + ", double count" * row["double_count"] for row in selected
         ]
         colours = [LOOKS[row["policy"]].colour for row in selected]
-        found, printed = numbers(selected, "found"), numbers(selected, "printed")
-        marks.bars(ax, names, found, [nan] * len(selected), printed, colours)
+        values, printed = numbers(selected, "found"), numbers(selected, "printed")
+        marks.bars(ax, names, values, [nan] * len(selected), printed, colours)
         ax.set_xlabel(label)
     return [marks.published()]
 
@@ -181,13 +181,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 @table2.says
 def _(rows: list[Row]) -> str:
     without = where(rows, policy="wsrpt", double_count=False)
-    found = {row["figure"]: row["found"] for row in without}
+    values = {row["figure"]: row["found"] for row in without}
     agree = [row["verdict"] == REPRODUCED for row in where(rows, double_count=True)]
     return (
         f"{sum(agree)} of {len(agree)} printed figures are reproduced if running"
         " requests"
         " are counted twice; otherwise those of WSRPT are"
-        f" {found['weighted_response']:g} and {found['mean_response_s']:g} s."
+        f" {values['weighted_response']:g} and {values['mean_response_s']:g} s."
     )
 
 

@@ -87,8 +87,8 @@ FIGURES = Figures("spot_", Runs)
 def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     """Resource of one job over time per policy, and spot availability, hours."""
     scenario = Scenario(MARKET, deadline=52.0, overhead=0.2)
-    found = {name: simulate(scenario, name, SEED) for name in DRAWN}
-    market = found[DRAWN[0]].plan.market
+    by_policy = {name: simulate(scenario, name, SEED) for name in DRAWN}
+    market = by_policy[DRAWN[0]].plan.market
     [zone] = market.zones
     ends = [change.from_s for change in market.changes(0)]
     there = [
@@ -98,7 +98,7 @@ def course(runs: Runs) -> list[Row]:  # noqa: ARG001, one seed is drawn
     ]
     held = [
         (name, cost_pct, place, phase, from_s, to_s)
-        for name, run in found.items()
+        for name, run in by_policy.items()
         for cost_pct in [run.summary()["cost_pct"]]
         for _, place, _, phase, from_s, to_s in run.claims.tolist()
     ]
@@ -196,12 +196,12 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):
-        own = where(rows, overhead_h=overhead)
-        deadlines = list(dict.fromkeys(row["deadline_h"] for row in own))
+        selected = where(rows, overhead_h=overhead)
+        deadlines = list(dict.fromkeys(row["deadline_h"] for row in selected))
         series = {
             name: (numbers(line, "cost_pct"), numbers(line, "cost_pct_half"))
-            for name in dict.fromkeys(row["policy"] for row in own)
-            for line in [where(own, policy=name)]
+            for name in dict.fromkeys(row["policy"] for row in selected)
+            for line in [where(selected, policy=name)]
         }
         marks.lines(ax, deadlines, series)
         xlabel = "deadline (h), for 48 h of computing"

@@ -363,7 +363,7 @@ def generated_jobs(_results: Results | None) -> list[Row]:
     """Return 6,627 generated jobs with the printed counts, means and dispersion."""
     rng = stream(0, "generated")
     weights = np.array([PEAK if hour in MORNING else 1.0 for hour in range(24)])
-    found = []
+    rows = []
     for gpu in THESIS_GPUS:
         number, average = JOBS_OF_TYPES[gpu.name], AVERAGES_S[gpu.name]
         low, middle, high = gpu.mean_execution_s
@@ -384,11 +384,11 @@ def generated_jobs(_results: Results | None) -> list[Row]:
         seconds[~rare] *= left_s / seconds[~rare].sum()
         seconds = np.clip(seconds, *RANGE_S)
         hours = rng.choice(24, size=number, p=weights / weights.sum())
-        found += [
-            {"gpu": gpu.name, "hour": int(hour), "execution_s": float(each)}
-            for hour, each in zip(hours, seconds)
+        rows += [
+            {"gpu": gpu.name, "hour": int(hour), "execution_s": float(second)}
+            for hour, second in zip(hours, seconds)
         ]
-    return found
+    return rows
 
 
 @generated_jobs.draws
@@ -493,7 +493,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     above.set(ylabel="stock multiplier m(t)", ylim=(0, 1.5))
     for row in where(rows, what="arrivals"):
         (band,) = (
-            each for each in printed if each["from_h"] <= row["from_h"] < each["to_h"]
+            printed_band
+            for printed_band in printed
+            if printed_band["from_h"] <= row["from_h"] < printed_band["to_h"]
         )
         below.bar(row["from_h"] + 0.5, row["value"], 0.9, color=BANDS[band["value"]][1])
     below.set(
@@ -580,7 +582,7 @@ def queues(
 ) -> list[Row]:
     """Return queue lengths over the hectic day, means over seeds every 5 minutes."""
     times_s = np.arange(0, 12 * 3600 + 300.0, 300.0)
-    found: list[Row] = []
+    rows: list[Row] = []
     scenario, seeds = results.market(day("hectic")), results.replications or SEEDS
     for policy, value in (results.policies or dict(zip(policies, policies))).items():
         lengths = []
@@ -588,7 +590,7 @@ def queues(
             at_s, jobs = queue_length(simulate(scenario, value, seed))
             place = np.searchsorted(at_s, times_s, "right") - 1
             lengths.append(np.where(place >= 0, jobs[place], 0))
-        found += [
+        rows += [
             {
                 "policy": policy,
                 "time_h": float(hour),
@@ -598,7 +600,7 @@ def queues(
             }
             for hour, average in zip(times_s / 3600, map(mean, np.array(lengths).T))
         ]
-    return found
+    return rows
 
 
 @queues.draws

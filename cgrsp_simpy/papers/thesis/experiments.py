@@ -299,9 +299,9 @@ def weights_in(row: str) -> tuple[float, float]:
 
 def number_in(row: str) -> float:
     """Return the number in a row's name."""
-    found = re.search(r"[\d.]+", row)
-    assert found is not None, row
-    return float(found[0])
+    match = re.search(r"[\d.]+", row)
+    assert match is not None, row
+    return float(match[0])
 
 
 RULES: dict[str, Rule] = {
@@ -376,27 +376,27 @@ def of_policies(table: Table, policies: Mapping[str, Any]) -> Table:
         f"left out: Table {table.id} has no choice of them",
     )
     (first, cells), *_ = by.items()
-    found = [
-        each
+    selected = [
+        printed_cell
         for name, policy in policies.items()
-        for each in by.get(name) or _of(cells, first, name, policy)
+        for printed_cell in by.get(name) or _of(cells, first, name, policy)
     ]
-    return replace(table, cells=tuple(found))
+    return replace(table, cells=tuple(selected))
 
 
 def _of(cells: Sequence[Cell], first: str, name: str, policy: Any) -> Iterator[Cell]:
     named = {PRINTED_AS[first]: name}
-    for each in cells:
+    for cell in cells:
         sources = tuple(
             source._replace(policy=policy) if source.policy == first else source
-            for source in each.measure.sources
+            for source in cell.measure.sources
         )
         yield replace(
-            each,
-            row=named.get(each.row, each.row),
-            column=named.get(each.column, each.column),
+            cell,
+            row=named.get(cell.row, cell.row),
+            column=named.get(cell.column, cell.column),
             printed="nan",
-            measure=each.measure._replace(sources=sources),
+            measure=cell.measure._replace(sources=sources),
         )
 
 
@@ -530,11 +530,11 @@ def work_of(measures: Sequence[tuple[Measure, int]]) -> int:
     month = 30 * summed(
         share * subject_of(day(kind)).work for kind, share in THESIS_MIX.items()
     )
-    each = (
+    job_counts = (
         n * (subject_of(scenario).work if isinstance(scenario, Scenario) else month)
         for (scenario, _), n in _most(measures).items()
     )
-    return round(summed(each))
+    return round(summed(job_counts))
 
 
 def known_directory(

@@ -108,7 +108,7 @@ def architecture(_results: Results | None) -> list[Row]:
             "part",
             part,
             "",
-            " ".join(getattr(each, "__name__", each) for each in by),
+            " ".join(getattr(task, "__name__", task) for task in by),
             does,
         )
         for part, (by, does) in PARTS.items()
@@ -225,17 +225,20 @@ def _results(
 ) -> Results:
     """Return the runs behind figures, or those of a results directory."""
     needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
-    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    changed = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
         require(
-            not given, "runs_from", runs_from, f"omitted if {', '.join(given)} is given"
+            not changed,
+            "runs_from",
+            runs_from,
+            f"omitted if {', '.join(changed)} is given",
         )
         return run_tables(*known_directory(runs_from, IDS), executor, runs_from)[0]
-    if not given:
+    if not changed:
         return run_tables(list(needs), None, executor)[0]
     for id in drawn:
-        fixed = given.keys() - OF_DAYS.get(
-            id, given.keys() if FIGURES[id].needs else ()
+        fixed = changed.keys() - OF_DAYS.get(
+            id, changed.keys() if FIGURES[id].needs else ()
         )
         if fixed:
             names = " and ".join(sorted(fixed))
@@ -271,7 +274,7 @@ def _results(
     ]
     usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
     varied = {put(each) for each in usual if isinstance(each, Scenario)}
-    allowed = "other values of parameters that the figure does not vary"
+    allowed = "other values of parameters that the figure itself does not vary"
     same = scenario is not None and varied == usual != set()
     require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
     other = ", ".join(f"{name} = {value}" for name, value in changes.items())
@@ -333,9 +336,9 @@ def figure(
     figure that pyplot does not manage. Raises InputError for an argument that is
     invalid or has no effect.
     """
-    given = _given(seeds=seeds, policies=policies, scenario=scenario)
+    changed = _given(seeds=seeds, policies=policies, scenario=scenario)
     if csv is None:
-        given["drawn"] = (id,)
+        changed["drawn"] = (id,)
     return GALLERY.figure(
-        id, style=style, width=width, csv=csv, executor=executor, **given
+        id, style=style, width=width, csv=csv, executor=executor, **changed
     )

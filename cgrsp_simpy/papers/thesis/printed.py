@@ -195,16 +195,16 @@ def _halved(
         }
         best = min(misfits, key=misfits.__getitem__)
         runs = full if best == first else tried[best]
-        found = tally(
+        agreement = tally(
             c for id in HALVES[other] for c in judged(tried[best].tables[id], runs)
         )
-        verdict = REPRODUCED if found.share_pct >= AGREEING_PCT else DIFFERENT
+        verdict = REPRODUCED if agreement.share_pct >= AGREEING_PCT else DIFFERENT
         medians = ", ".join(f"{key} {value:.2f}" for key, value in misfits.items())
         yield Entry(
             where,
             f"{name}: fitted on {fitted} tables, judged on {other} ones",
-            UNDECIDED if found.undecided else verdict,
-            ours=f"{best}: {found}",
+            UNDECIDED if agreement.undecided else verdict,
+            ours=f"{best}: {agreement}",
             reason=f"median |z| of {fitted} tables: {medians}{whole}{tally(all_cells)}",
         )
 
@@ -273,13 +273,13 @@ def _normal_days(executor: Executor | int | None) -> Entry:
         gaps = abs(float(cell.figure) - sets.mean(axis=1)) - rounding(cell.figure)
         errors = sets.std(axis=1, ddof=1) * np.sqrt(2 / days)
         agree += gaps <= z_limit(days) * errors
-    found = mean(agree.tolist())
+    share = mean(agree.tolist())
     numbers = ", ".join(f"{number:.0f}" for number in agree)
     return Entry(
         "Table 5.5",
         f"normal day: cells that agree of {len(cells)}, over sets of {days} days",
-        verdict_of(0.95 * len(cells), found),
-        ours=f"{numbers}: {found.mean:.1f} ± {found.half_width:.1f}",
+        verdict_of(0.95 * len(cells), share),
+        ours=f"{numbers}: {share.mean:.1f} ± {share.half_width:.1f}",
         reason=f"{0.95 * len(cells):g} are expected of a perfect model; the policies"
         " meet the same days, so that cells agree or differ together, and one set of"
         " days is weak evidence",

@@ -1060,7 +1060,7 @@ def printed_number(part: Part) -> tuple[float | None, str]:
     if not of_means or not known.keys() >= {*sources}:
         return None, ""
     numbers, tables = zip(*(known[source] for source in sources))
-    number = float(measure.statistic(*(np.array([each]) for each in numbers)))
+    number = float(measure.statistic(*(np.array([value]) for value in numbers)))
     return number, _source(tables, numbers)
 
 

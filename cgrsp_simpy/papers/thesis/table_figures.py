@@ -75,17 +75,17 @@ def table_rows(id: str, results: Results) -> list[Row]:
     """
     return [
         {
-            "row": each.row,
-            "column": each.column,
-            "part": each.part,
-            "published": float(each.printed.split()[0]),
-            "reproduced": each.value,
-            "half_width_95": each.half_width,
-            "n": each.n,
-            "verdict": "" if results.other else each.verdict,
-            "counted": each.counted,
+            "row": cell.row,
+            "column": cell.column,
+            "part": cell.part,
+            "published": float(cell.printed.split()[0]),
+            "reproduced": cell.value,
+            "half_width_95": cell.half_width,
+            "n": cell.n,
+            "verdict": "" if results.other else cell.verdict,
+            "counted": cell.counted,
         }
-        for each in judged(results.tables[id], results)
+        for cell in judged(results.tables[id], results)
     ]
 
 
@@ -101,7 +101,7 @@ def benchmark(results: Results) -> list[Row]:
 
     Published values are means of 30 seeds; those of the hectic day are of one seed.
     """
-    found, seed = [], PRINTED["5.1"]
+    rows, seed = [], PRINTED["5.1"]
     types, hectic = table_rows("5.5", results), table_rows("5.2", results)
     for policy in results.policies or [
         NAMES[name] for name in NAMES if name in seed.rows
@@ -113,8 +113,8 @@ def benchmark(results: Results) -> list[Row]:
             [one] = where(types, row="normal", column=name, part=figure)
             [other] = where(hectic, row=name, column=figure)
             alone = {"row": "hectic", "published": float(single.get(figure, "nan"))}
-            found += [{**one, **names}, {**other, **names, **alone}]
-    return found
+            rows += [{**one, **names}, {**other, **names, **alone}]
+    return rows
 
 
 @benchmark.draws
@@ -293,21 +293,21 @@ def kinds_of_days(results: Results) -> list[Row]:
 )
 def lateness(results: Results) -> list[Row]:
     """Return misses and tardiness of the month, and Adaptive's difference from CADR."""
-    found = [
+    table = [
         row for row in table_rows("5.13", results) if row["column"] in (MISS, LATE)
     ]
     if results.policies and not {"adaptive", "cadr"} <= {*results.policies}:
-        return found
+        return table
     for figure in (MISS, LATE):
         one, other = (
-            where(found, row=name, column=figure)[0] for name in ("Adaptive", "CADR")
+            where(table, row=name, column=figure)[0] for name in ("Adaptive", "CADR")
         )
         mine, its = (
             results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
             for policy in ("adaptive", "cadr")
         )
         ours = paired_difference(mine, its)
-        found.append(
+        table.append(
             {
                 **one,
                 "row": "Adaptive - CADR",
@@ -319,7 +319,7 @@ def lateness(results: Results) -> list[Row]:
                 "counted": False,
             }
         )
-    return found
+    return table
 
 
 @lateness.draws
@@ -328,8 +328,8 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     miss, late = (where(rows, column=column, part="") for column in (MISS, LATE))
     names = [_ours(row["row"]) for row in miss]
     x, y = (
-        (numbers(each, "reproduced"), numbers(each, "half_width_95"))
-        for each in (miss, late)
+        (numbers(selected, "reproduced"), numbers(selected, "half_width_95"))
+        for selected in (miss, late)
     )
     published = (numbers(miss, "published"), numbers(late, "published"))
     marks.points(ax, names, x, y, published, front=(True, True))

@@ -176,12 +176,12 @@ def judged(table: Table, results: Results) -> list[Judged]:
     """Judge every figure of a table."""
     n = table.seeds(results.replications)
     if table.n == 1:
-        found = [of_cell(table.id, cell, results, n) for cell in table.cells]
-        found += event_utilisation(table.id)
+        cells = [of_cell(table.id, cell, results, n) for cell in table.cells]
+        cells += event_utilisation(table.id)
     else:
-        found = [_judge(table, cell, results, n) for cell in table.cells]
-        found += _significance(table, results, n, found) if table.id == "5.3" else []
-    return found
+        cells = [_judge(table, cell, results, n) for cell in table.cells]
+        cells += _significance(table, results, n, cells) if table.id == "5.3" else []
+    return cells
 
 
 def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
@@ -399,13 +399,15 @@ def _significance(
 
     A p-value agrees if its t does.
     """
-    t, pairs = [each for each in of_t if each.column == "t"], min(n, table.n)
-    values = [each.value * math.sqrt(pairs / table.n) for each in t]
+    t, pairs = [t_cell for t_cell in of_t if t_cell.column == "t"], min(n, table.n)
+    values = [t_cell.value * math.sqrt(pairs / table.n) for t_cell in t]
     p_values = [float(2 * scipy.special.stdtr(pairs - 1, -abs(one))) for one in values]
     measures = {cell.row: cell.measure for cell in table.cells}
-    for each, p, adjusted in zip(t, p_values, holm(p_values)):
-        printed = dict(zip(PRINTED[table.id].columns, PRINTED[table.id].rows[each.row]))
-        samples = results.sample(measures[each.row], n)
+    for t_cell, p, adjusted in zip(t, p_values, holm(p_values)):
+        printed = dict(
+            zip(PRINTED[table.id].columns, PRINTED[table.id].rows[t_cell.row])
+        )
+        samples = results.sample(measures[t_cell.row], n)
         test = paired_test(*(sample.tolist() for sample in samples))
         ours = "Yes" if adjusted < 0.05 else "No"
         open_ = ours != printed["significant"] or (
@@ -416,11 +418,11 @@ def _significance(
             f" paired d {test.d_paired:.3f}"
         )
         for column, text, verdict in (
-            ("p", p_text(p), each.verdict),
+            ("p", p_text(p), t_cell.verdict),
             ("significant", ours, UNDECIDED if open_ else REPRODUCED),
         ):
             yield replace(
-                each,
+                t_cell,
                 column=column,
                 printed=printed[column],
                 ours=text,

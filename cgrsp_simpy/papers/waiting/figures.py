@@ -168,19 +168,21 @@ def formula(
     """
     name, policy, errors = line
     arguments = (RATE_PER_S, SERVICE_S, np.array(servers), PAPER_PRICES, errors)
-    found = closed_form(policy, *arguments, as_printed=printed)
+    analysis = closed_form(policy, *arguments, as_printed=printed)
     figures = {
-        "price": found.price,
-        "wait_s": found.wait_s,
-        "cost_per_h": found.last_utilisation,
-        "opportunity": found.price * found.wait_s / 3600,
+        "price": analysis.price,
+        "wait_s": analysis.wait_s,
+        "cost_per_h": analysis.last_utilisation,
+        "opportunity": analysis.price * analysis.wait_s / 3600,
     }
-    columns = {each: figures[METRICS[each][0]] / METRICS[each][1] for each in metrics}
+    columns = {
+        metric: figures[METRICS[metric][0]] / METRICS[metric][1] for metric in metrics
+    }
     return [
         {"line": name, "from": "formula", **(x or {"servers": number})}
-        | {each: column[place].item() for each, column in columns.items()}
+        | {metric: column[place].item() for metric, column in columns.items()}
         for place, number in enumerate(servers)
-        if math.isfinite(found.wait_s[place])
+        if math.isfinite(analysis.wait_s[place])
     ]
 
 
@@ -229,14 +231,19 @@ def declare(
     metrics = [panel.metric for panel in panels]
 
     def rows(runs: Runs) -> list[Row]:
-        found = [row for line in lines for row in formula(line, servers, metrics)]
+        result = [row for line in lines for row in formula(line, servers, metrics)]
         places = [number for number in marked if number in servers]
-        own = points(runs) if points else over_servers(runs.exponential, lines, places)
-        found += runs.rows(
-            own, x, metrics, runs.workload.policies[reference] if reference else None
+        simulated = (
+            points(runs) if points else over_servers(runs.exponential, lines, places)
+        )
+        result += runs.rows(
+            simulated,
+            x,
+            metrics,
+            runs.workload.policies[reference] if reference else None,
         )
         known = printed if runs.trace is None or not reference else ()
-        return found + [{"from": "printed", **row} for row in known]
+        return result + [{"from": "printed", **row} for row in known]
 
     def long_note(runs: Runs) -> str:
         return (
@@ -395,9 +402,13 @@ def last_machine(runs: Runs) -> list[Row]:
     """Price of njw, and the work that the last machine takes over on the same jobs."""
     (line,), metric = named("njw"), "last_utilisation"
     simulated = over_servers(runs.exponential, [line], MARKS)
-    bare = [subject_of(each).varied(fixed=0.0, on_demand=1.0) for *_, each in simulated]
+    bare = [
+        subject_of(scenario).varied(fixed=0.0, on_demand=1.0)
+        for *_, scenario in simulated
+    ]
     fewer = [
-        subject_of(each).varied(machines=int(each.fixed_per_h) - 1) for each in bare
+        subject_of(scenario).varied(machines=int(scenario.fixed_per_h) - 1)
+        for scenario in bare
     ]
     pairs = zip(runs.rows(simulated, "servers", PRICES), runs.of(fewer), runs.of(bare))
     return [
@@ -672,18 +683,18 @@ AS_PRINTED = "compound, Eq. 26 as printed"
 )
 def approximations(runs: Runs) -> list[Row]:
     """Relative error of the waits by formula, compared with simulated ones."""
-    found, few = [], (80, 84, 87, 90, 93)
+    result, few = [], (80, 84, 87, 90, 93)
     for name, line in zip(
         ("ljw", "compound", AS_PRINTED), named("ljw", "compound", "compound")
     ):
-        own = over_servers(runs.exponential, [line], few)
-        own += over_servers(runs.exponentials(4), [line], (96, 98, 101, 104, 108))
-        for row in runs.rows(own, "servers", WAITS):
+        points = over_servers(runs.exponential, [line], few)
+        points += over_servers(runs.exponentials(4), [line], (96, 98, 101, 104, 108))
+        for row in runs.rows(points, "servers", WAITS):
             [by_formula] = formula(line, (row["servers"],), WAITS, name == AS_PRINTED)
             wait_s = by_formula["wait_s"]
             simulated_s = row["wait_s"] or math.nan  # perhaps no job waited
             ratio, spread = wait_s / simulated_s, row[half("wait_s")] / simulated_s
-            found.append(
+            result.append(
                 {
                     **row,
                     "line": name,
@@ -692,13 +703,13 @@ def approximations(runs: Runs) -> list[Row]:
                     half("error_pct"): 100 * ratio * spread,
                 }
             )
-    return found
+    return result
 
 
 def _ends(rows: Sequence[Row], line: str) -> list[str]:
-    own = [row for row in rows if row["servers"] <= 93]
+    selected = [row for row in rows if row["servers"] <= 93]
     return [
-        three_digits(best(own, line, "error_pct", choose=choose)[0])
+        three_digits(best(selected, line, "error_pct", choose=choose)[0])
         for choose in (min, max)
     ]
 
@@ -781,7 +792,7 @@ def _shares(panel: str, values: Floats) -> list[Row]:
     shares = 100 * np.histogram(values, edges)[0] / len(values)
     names = ("from_s", "to_s", "jobs_pct", "exponential_pct")
     rows = zip(
-        *(each.tolist() for each in (edges, edges[1:], shares, -np.diff(beyond)))
+        *(array.tolist() for array in (edges, edges[1:], shares, -np.diff(beyond)))
     )
     return [{"panel": panel, **dict(zip(names, row))} for row in rows]
 
@@ -790,26 +801,31 @@ def _shares(panel: str, values: Floats) -> list[Row]:
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     *upper, short, needs = canvas.subplots(2, 2).ravel()
     for ax, (panel, (label, bins)) in zip(upper, BINS.items()):
-        places, own = np.arange(len(bins) - 1), where(rows, panel=panel)
-        ax.bar(places - 0.2, numbers(own, "jobs_pct"), 0.4, color=BUSY)
-        ax.bar(places + 0.2, numbers(own, "exponential_pct"), 0.4, color=RENTED)
+        places, selected = np.arange(len(bins) - 1), where(rows, panel=panel)
+        ax.bar(places - 0.2, numbers(selected, "jobs_pct"), 0.4, color=BUSY)
+        ax.bar(places + 0.2, numbers(selected, "exponential_pct"), 0.4, color=RENTED)
         ax.set_xticks(places, list(bins)[1:], fontsize="small")
         ax.set(xlabel=f"{label}, up to", ylabel="jobs (%)")
-    own = where(rows, panel="short jobs")
+    selected = where(rows, panel="short jobs")
     for column, name, line in (
         ("jobs", "of the jobs", "-"),
         ("core_hours", "of the core-hours", "--"),
     ):
         short.plot(
-            numbers(own, "short_min"), numbers(own, f"{column}_pct"), line, color=BUSY
+            numbers(selected, "short_min"),
+            numbers(selected, f"{column}_pct"),
+            line,
+            color=BUSY,
         )
-        beside_point(short, name, (30, own[-1][f"{column}_pct"]), (0, 4), ha="right")
+        beside_point(
+            short, name, (30, selected[-1][f"{column}_pct"]), (0, 4), ha="right"
+        )
     short.set(
         xlabel="short are jobs below t (min)", ylabel="short jobs (%)", ylim=(0, 100)
     )
-    own = where(rows, panel="needs")
+    selected = where(rows, panel="needs")
     cores, memory_gb, pct = (
-        np.array(numbers(own, name)) for name in ("cores", "memory_gb", "jobs_pct")
+        np.array(numbers(selected, name)) for name in ("cores", "memory_gb", "jobs_pct")
     )
     # at most three markers across
     areas = np.maximum((3 * rcParams["lines.markersize"]) ** 2 * pct / pct.max(), 1)
@@ -841,9 +857,9 @@ def _printed(line: str, place: str, x: float, price: float, wait_h: float) -> Ro
 def _policies(runs: Runs, **more: Any) -> list[Point]:
     work = runs.workload
     return [
-        each
+        point
         for policy in work.policies.values()
-        for each in work.points(policy.name, policy, **more)
+        for point in work.points(policy.name, policy, **more)
     ]
 
 
@@ -853,7 +869,7 @@ def _on_cheapest(
     """Return a policy on the number of machines cheapest for compound in Figure 16."""
     work = runs.workload
     points = work.points("", work.policies["compound"])
-    trials = zip(runs.of([each for *_, each in points]), work.machines)
+    trials = zip(runs.of([scenario for *_, scenario in points]), work.machines)
     return work.scenario(
         policy, min((run[0]["price"][0], s) for run, s in trials)[1], errors=errors
     )
@@ -986,10 +1002,10 @@ def _mistaken(runs: Runs, kind: str, reference: str) -> list[Point]:
     """Return points of sww with mispredicted waits, and of its limiting policy."""
     work = runs.workload
     return [
-        each
+        point
         for name, policy, errors in by_wait_errors(kind, work.policies["sww"], 2)
         for lent in [errors.wait_over > 0]
-        for each in work.points(name, policy, errors=errors, work_conserving=lent)
+        for point in work.points(name, policy, errors=errors, work_conserving=lent)
     ] + work.points(reference, work.policies[reference])
 
 
@@ -1112,7 +1128,7 @@ def frontier(plan: Plan) -> list[Row]:
 
 @PLANNED.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    ax, (*line, own) = canvas.subplots(), rows
+    ax, (*line, selected) = canvas.subplots(), rows
     at_min, price = (np.array(numbers(rows, name)) for name in ("p95_wait_s", "price"))
     at_min /= 60
     ax.step(at_min[:-1], price[:-1], where="post", color="0.45", marker="o", ms=3)
@@ -1120,7 +1136,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for before, number, *point in zip(named, named[1:], at_min, price):
         if number != before:
             beside_point(ax, f"{number:,}", point, (3, 3))
-    ends = [[price[-1] - own["low"]], [own["high"] - price[-1]]]
+    ends = [[price[-1] - selected["low"]], [selected["high"] - price[-1]]]
     ax.errorbar(at_min[-1], price[-1], yerr=ends, fmt="D", color="#d55e00", capsize=3)
     ax.set_xscale("symlog", linthresh=1)
     ax.set(

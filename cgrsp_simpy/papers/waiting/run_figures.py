@@ -87,17 +87,23 @@ class Runs:
         Raises InputError for a run that failed.
         """
         wanted = [
-            Replications(each, [each.policy], range(1 if each.shared else self.trials))
-            for each in dict.fromkeys(scenarios)
-            if each not in self._known
+            Replications(
+                scenario,
+                [scenario.policy],
+                range(1 if scenario.shared else self.trials),
+            )
+            for scenario in dict.fromkeys(scenarios)
+            if scenario not in self._known
         ]
         done = replicate(wanted, self.executor)
-        for each, (policy,), seeds in wanted:
-            self._known[each] = [done.outcome(each, policy, seed) for seed in seeds]
-            for outcome in self._known[each]:
+        for scenario, (policy,), seeds in wanted:
+            self._known[scenario] = [
+                done.outcome(scenario, policy, seed) for seed in seeds
+            ]
+            for outcome in self._known[scenario]:
                 if isinstance(outcome, str):
                     raise InputError(outcome.removeprefix("InputError: "))
-        return [self._known[each] for each in scenarios]
+        return [self._known[scenario] for scenario in scenarios]
 
     def exponentials(self, share: float) -> ExponentialJobs:
         """Return a workload with `share` times the jobs of a trial."""
@@ -126,11 +132,13 @@ class Runs:
         x: name of its column. reference: a policy; each metric then has a column of the
         difference from that policy, without errors, on the same jobs and machines.
         """
-        scenarios = [each for *_, each in points]
+        scenarios = [scenario for *_, scenario in points]
         if reference:
             scenarios += [
-                replace(each, policy=reference, errors=NO_ERRORS, work_conserving=False)
-                for each in scenarios
+                replace(
+                    scenario, policy=reference, errors=NO_ERRORS, work_conserving=False
+                )
+                for scenario in scenarios
             ]
         trials = self.of(scenarios)
         rows = [
@@ -138,12 +146,14 @@ class Runs:
                 "line": line,
                 "from": "simulation",
                 x: place,
-                **_columns(of_trials(own), metrics),
+                **_columns(of_trials(trial), metrics),
             }
-            for (line, place, _), own in zip(points, trials)
+            for (line, place, _), trial in zip(points, trials)
         ]
-        for row, own, other in zip(rows, trials, trials[len(points) :]):
-            row |= _columns(of_trials(differences(own, other)), metrics, "_difference")
+        for row, trial, other in zip(rows, trials, trials[len(points) :]):
+            row |= _columns(
+                of_trials(differences(trial, other)), metrics, "_difference"
+            )
         return rows
 
 
@@ -153,9 +163,9 @@ def differences(trials: Sequence[Batches], others: Sequence[Batches]) -> list[Ba
         return [
             {
                 name: np.subtract(values, other[name]).tolist()
-                for name, values in own.items()
+                for name, values in trial.items()
             }
-            for own, other in zip(trials, others)
+            for trial, other in zip(trials, others)
         ]
 
 
@@ -163,10 +173,10 @@ def _columns(figures: dict[str, Mean], metrics: Sequence[str], ending: str = "")
     return {
         column: value / METRICS[metric][1]
         for metric in metrics
-        for found in [figures[METRICS[metric][0]]]
+        for estimate in [figures[METRICS[metric][0]]]
         for column, value in (
-            (metric + ending, found.mean),
-            (half(metric + ending), found.half_width),
+            (metric + ending, estimate.mean),
+            (half(metric + ending), estimate.half_width),
         )
     }
 
@@ -271,11 +281,11 @@ def _looks(names: Sequence[str]) -> dict[str, Look]:
     colours = map(
         to_hex, colormaps["viridis"](np.linspace(0.0, 0.85, max(2, len(others))))
     )
-    own = {
+    styles = {
         name: Look(colour, mark, "-")
         for name, colour, mark in zip(others, colours, SHAPES)
     }
-    return {name: (own | KINDS).get(name) or looks([name])[0] for name in names}
+    return {name: (styles | KINDS).get(name) or looks([name])[0] for name in names}
 
 
 def curves(x: str, *panels: Panel) -> Draw:
@@ -326,9 +336,15 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> L
     paired = half(f"{metric}_difference")
     spread = paired if any(paired in row for row in simulated) else half(metric)
     places, values, halves = (numbers(simulated, name) for name in (x, metric, spread))
-    own = {**line, "marker": look.marker, **({"linestyle": "none"} if formula else {})}
+    style = {
+        **line,
+        "marker": look.marker,
+        **({"linestyle": "none"} if formula else {}),
+    }
     if simulated:  # marks at 0 are seen as a whole
-        ax.plot(places, values, **own, clip_on=any(value > highest for value in values))
+        ax.plot(
+            places, values, **style, clip_on=any(value > highest for value in values)
+        )
         colour = look.colour if formula else f"{look.colour}80"
         marks.intervals(ax, places, values, y_half=halves, colour=colour)
     return Line2D(
@@ -387,7 +403,7 @@ def gain(before: float, after: float) -> str:
 def ranked(rows: list[Row], metric: str, **x: float) -> str:
     """List the lines at an x by increasing value, except njw."""
     simulated = where(rows, **{"from": "simulation"}, **x)
-    found = sorted((float(row[metric]), row["line"]) for row in simulated)
+    pairs = sorted((float(row[metric]), row["line"]) for row in simulated)
     return ", ".join(
-        f"{three_digits(value)} ({line})" for value, line in found if line != "njw"
+        f"{three_digits(value)} ({line})" for value, line in pairs if line != "njw"
     )

@@ -112,10 +112,12 @@ def rows_of(array: np.ndarray[Any, Any]) -> Any:
     return array if COMPILED else array.tolist()
 
 
-def called(function: Any, own: Any = None) -> None:
+def called(function: Any, implementation: Any = None) -> None:
     """Let compiled code call a Python function, or `own` with the same arguments."""
     if COMPILED:
-        overload(function, jit_options=CALLEE, strict=False)(lambda *_: own or function)
+        overload(function, jit_options=CALLEE, strict=False)(
+            lambda *_: implementation or function
+        )
 
 
 def forget(folder: Path, files: Iterable[Any], modules: Iterable[Any]) -> None:

@@ -50,7 +50,9 @@ METRICS = {
     "censored": Metric("jobs not started at the last arrival"),
     "fragmentation_pct": Metric("fragmentation while jobs wait", "%"),
     "node_fragmentation_pct": Metric("time in which free GPUs are too scattered", "%"),
-    "consolidation_pct": Metric("share of it that moving jobs would resolve", "%", ""),
+    "consolidation_pct": Metric(
+        "share of it that could be resolved by moving jobs", "%", ""
+    ),
     "moves": Metric("moved jobs that resolve it", better=""),
     "killed": Metric("jobs ended at their limit"),
 }

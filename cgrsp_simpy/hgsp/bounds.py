@@ -98,7 +98,7 @@ def _models(instance: Instance) -> list[_Model]:
 
 
 def _span(instance: Instance, models: list[_Model]) -> tuple[float, float]:
-    """Return the first arrival and about the last end if no GPU were ever idle."""
+    """Return the first arrival, and about the last end if no GPU is ever idle."""
     rate = summed(model.number / model.mean_s for model in models)
     work_s = instance.tasks / rate + instance.least_time_s.max()
     return float(instance.arrival_s.min()), float(instance.arrival_s.max() + work_s)

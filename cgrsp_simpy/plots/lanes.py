@@ -40,12 +40,12 @@ def bars(timeline: Timeline) -> np.ndarray:
     sizes = np.array(timeline.sizes, float)
     stay, begun, end_s = _stays(claims)
     stretches = _stretches(begun, end_s, sizes)
-    parts = [stretches[each] for each in stay.tolist()]
-    each = np.repeat(np.arange(len(claims)), list(map(len, parts)))
-    rectangles = np.empty(len(each), BAR)
+    parts = [stretches[stay_id] for stay_id in stay.tolist()]
+    claim = np.repeat(np.arange(len(claims)), list(map(len, parts)))
+    rectangles = np.empty(len(claim), BAR)
     for name in CLAIM.names or ():
-        rectangles[name] = claims[name][each]
-    rectangles["stay"] = stay[each]
+        rectangles[name] = claims[name][claim]
+    rectangles["stay"] = stay[claim]
     edges = np.array([stretch for some in parts for stretch in some]).reshape(-1, 2)
     rectangles["low"], rectangles["high"] = (
         edges.T / np.where(sizes > 0, sizes, 1.0)[rectangles["resource"]]

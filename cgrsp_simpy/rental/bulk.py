@@ -304,7 +304,7 @@ def arrays(forecasts: Forecasts, levels: int) -> Forecasts:
         return (list(map(tuple, parts)), *delay[1:])
 
     warm = [outlook.NO_DELAY] * len(forecasts.delays[0])
-    most = max(len(hours) for own in forecasts.later for hours in own)
+    most = max(len(hours) for columns in forecasts.later for hours in columns)
     later = np.zeros((len(forecasts.starts_s), 2 * len(warm), most), state.LATER)
     later["after_s"], later["seen"] = math.inf, True  # padding
     for band, by_type in enumerate(forecasts.later):
@@ -319,13 +319,16 @@ def arrays(forecasts: Forecasts, levels: int) -> Forecasts:
         np.array(forecasts.variations),
         np.array(forecasts.done),
         np.array(
-            [[row(delay) for delay in (*own, *warm)] for own in forecasts.delays],
+            [
+                [row(delay) for delay in (*columns, *warm)]
+                for columns in forecasts.delays
+            ],
             state.DELAY,
         ),
         later,
         lines.reshape(len(forecasts.starts_s), levels, -1),
-        np.array([own[:levels] for own in forecasts.work_s], float),
-        np.array([own[:levels] for own in forecasts.rent_usd]),
+        np.array([columns[:levels] for columns in forecasts.work_s], float),
+        np.array([columns[:levels] for columns in forecasts.rent_usd]),
         np.array(forecasts.billed_usd_per_h, float),
         np.array(forecasts.fastest_s[:levels], float),
         forecasts.slots,

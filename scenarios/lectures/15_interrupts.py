@@ -385,7 +385,8 @@ print(claim("Of three callers only the first is served", len(served), equal=1))
 # </details>
 # <details><summary>3. What is the difference between balking and reneging?</summary>
 #
-# A customer who balks does not join the queue. One who reneges leaves it unserved.
+# A customer who balks does not join the queue. A customer who reneges leaves it
+# unserved.
 # </details>
 # <details><summary>4. Failures become four times as rare. What does Young's rule say?
 # </summary>

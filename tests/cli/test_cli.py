@@ -215,7 +215,7 @@ class Terminal(io.StringIO):
 
 
 def terminal(monkeypatch):
-    """Put a terminal in the place of stderr, without a second of silence."""
+    """Replace stderr by a terminal, with no delay before the progress line."""
     stderr = Terminal()
     monkeypatch.setattr("sys.stderr", stderr)
     monkeypatch.setattr(cli, "SILENT_S", 0.0)

@@ -85,7 +85,7 @@ def nodes(rng, number=30):
 
 
 def path_of(file, rows):
-    """The path of a file of rows, of nodes without a header."""
+    """Return the path of a CSV file of these rows; node files have no header."""
     header = "task_name" not in rows[0]
     return str(file(csv_text(rows).split("\n", 0 if header else 1)[-1], "input.csv"))
 

@@ -79,8 +79,7 @@ def realised(year, seed):
 
 def check_years(years, least):
     """The intervals of at least so many plans cover what the year costs, or the tool
-    declines; no plan breaks its limit. Result: how many did, and how many were
-    declined.
+    declines; no plan breaks its limit. Return the numbers of both.
     """
     found = [realised(make(seed), seed) for make, seed in years]
     right = [

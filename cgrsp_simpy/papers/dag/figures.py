@@ -203,7 +203,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         selected = by(
             where(rows, tasks=number), "over_bound", "scheduler", "evaluations"
         )
-        names, plans = (list(dict.fromkeys(each)) for each in zip(*selected))
+        names, plans = (list(dict.fromkeys(keys)) for keys in zip(*selected))
         unsaid = [np.nan] * (len(plans) - 1)
         series = {
             name: (
@@ -215,9 +215,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         marks.lines(ax, plans, series, markersize=3.0)
         ax.set_xscale("log")
         ax.set_yscale("symlog", linthresh=1.0, linscale=0.5)
-        ax.set_yticks(PERCENTS, [f"{each:,}" for each in PERCENTS])
+        ax.set_yticks(PERCENTS, [f"{tick:,}" for tick in PERCENTS])
         ax.set(ylabel="best makespan above\nthe bound (%)", ylim=(0, top))
-        ax.set_xticks(plans, [f"{each:,}" for each in plans])
+        ax.set_xticks(plans, [f"{tick:,}" for tick in plans])
         ax.minorticks_off()
         titled(ax, f"{number:,} tasks")
     ax.set_xlabel("plans evaluated")
@@ -353,15 +353,15 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     for place, (name, look) in enumerate(drawn.items()):
         selected = [mean(over[name, way]) for way in ORDERS]
         ax.plot(
-            [each.mean for each in selected],
+            [ratio.mean for ratio in selected],
             [place, place],
             **{**FAINT, "color": look.colour},
         )
-        for each, shade in zip(selected, (_pale(look), look)):
-            x, x_half = [each.mean], [each.half_width]
+        for ratio, shade in zip(selected, (_pale(look), look)):
+            x, x_half = [ratio.mean], [ratio.half_width]
             marks.intervals(ax, x, [place], x_half=x_half, colour=look.colour)
             ax.plot(x, [place], linestyle="none", **dots(shade))
-            beside_point(ax, f"{each.mean:.2f}", (*x, place), (0, 6), ha="center")
+            beside_point(ax, f"{ratio.mean:.2f}", (*x, place), (0, 6), ha="center")
     ax.axvline(1.0, **FAINT)
     ax.set_yticks(range(len(drawn)), [ORDER_NAMES.get(name, name) for name in drawn])
     ax.set(xlabel="makespan over HEFT's", ylim=(len(drawn) - 0.4, -0.8))

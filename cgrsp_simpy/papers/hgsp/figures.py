@@ -315,7 +315,7 @@ def _level_bars(ax: Axes, rows: Sequence[Row], metric: str) -> None:
     note=_generated,
 )
 def table_one(runs: Runs) -> list[Row]:
-    """Table I with 95 % half widths, and the printed values, which are of one instance.
+    """Table I with 95 % half widths, and the printed values of one instance.
 
     minus_greedy: weighted tardiness minus Greedy's on the same instance, seconds.
     """

@@ -244,8 +244,8 @@ def _results(
             names = " and ".join(sorted(fixed))
             others = [
                 other
-                for other, each in FIGURES.items()
-                if fixed <= OF_DAYS.get(other, fixed if each.needs else set())
+                for other, declared in FIGURES.items()
+                if fixed <= OF_DAYS.get(other, fixed if declared.needs else set())
             ]
             raise InputError(
                 f"figure {id} does not depend on {names}; figures that do:"
@@ -272,8 +272,10 @@ def _results(
         for table in tables.values()
         for cell in table.cells
     ]
-    usual = {source.scenario for each, _ in wanted for source in each.sources} - {MONTH}
-    varied = {put(each) for each in usual if isinstance(each, Scenario)}
+    usual = {source.scenario for measure, _ in wanted for source in measure.sources} - {
+        MONTH
+    }
+    varied = {put(base) for base in usual if isinstance(base, Scenario)}
     allowed = "other values of parameters that the figure itself does not vary"
     same = scenario is not None and varied == usual != set()
     require(len(varied) == len(usual) and not same, "scenario", changes, allowed)

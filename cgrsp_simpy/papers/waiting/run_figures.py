@@ -369,8 +369,10 @@ def lines_of(rows: Sequence[Row]) -> list[str]:
 
 def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:
     """Return the rows of a line, by formula if possible, else by simulation."""
-    own = where(rows, line=line, **x)
-    return where(own, **{"from": "formula"}) or where(own, **{"from": "simulation"})
+    selected = where(rows, line=line, **x)
+    return where(selected, **{"from": "formula"}) or where(
+        selected, **{"from": "simulation"}
+    )
 
 
 def at(rows: Sequence[Row], line: str, metric: str, **x: float) -> float:

@@ -140,6 +140,8 @@ def _run(args: argparse.Namespace) -> Answer:
     """Run a policy, or two next to each other for an animation."""
     worded, subject, policies = _run_of(args)
     _check_show(args, policies)
+    if args.by is not None:
+        subject.report.check_column(args.by)
     with errors_of(args.scenario):
         first = _first_run(args, subject, policies[0])
     # before files are written

@@ -328,6 +328,7 @@ class ClusterReport(Report):
     tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
     infinite = "unstable at this load, or more jobs (after) are needed to decide"
     keeps_jobs = True
+    groups = ("job", "gpus", "kind", "family", "user", "killed", "nodes")
 
     @property
     def note(self) -> str:  # type: ignore[override]

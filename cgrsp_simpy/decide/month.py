@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -115,10 +115,8 @@ class MonthRun:
 
     def by(self, column: str) -> list[Row]:
         """Raise InputError: days have no log."""
-        raise InputError(
-            f"column {column!r}: results of a month cannot be grouped by a column of"
-            " a log"
-        )
+        subject_of(self.scenario).report.check_column(column)
+        return []
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file; an existing one is overwritten."""
@@ -260,6 +258,13 @@ class MonthReport(RentalReport):
 
     def __init__(self, model: Any) -> None:
         super().__init__(next(iter(model.scenarios.values())))
+
+    def check_column(self, column: str, names: Iterable[str] | None = None) -> None:
+        """Raise InputError: days have no log."""
+        raise InputError(
+            f"column {column!r}: results of a month cannot be grouped by a column of"
+            " a log"
+        )
 
 
 @declared()

@@ -56,6 +56,7 @@ class LlmReport(Report):
     tested = ("ttft_s", "e2e_s", "weighted_e2e_s", "goodput_pct")
     precise = "e2e_s"
     keeps_jobs = True
+    groups = ("job", "name", "prompt_tokens", "output_tokens", "resources")
 
     def summary(self, run: Run) -> dict[str, float]:
         """Return the figures of `metrics`.

@@ -276,6 +276,7 @@ def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
     """Return the rows of `Comparison.by`; named: policies by label."""
+    subject_of(scenario).report.check_column(column)
     groups: dict[tuple[str, str], list[Row]] = {}
     for (name, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):

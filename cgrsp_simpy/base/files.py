@@ -186,9 +186,23 @@ def check_folder(path: Path) -> None:
     of a file, and parent folders that cannot be created.
     """
     path = output_path("folder", path)
+    _check_parents(path, (path, *path.parents))
+
+
+def check_file(path: Path) -> None:
+    """Raise InputError for a path to which no file can be written."""
+    path = output_path("file", path)
+    _check_parents(path, path.parents)
+    is_file = bool(path.name) and not path.is_dir()
+    require(is_file, "file", str(path), "the name of a file, not of a folder")
+
+
+def _check_parents(path: Path, folders: Iterable[Path]) -> None:
+    """Raise InputError unless the first of the folders that exists is writable."""
     try:
-        there = next(each for each in (path, *path.parents) if is_there(each))
-    except OSError as error:  # a name that is too long
+        is_there(path)  # OSError for a name that is too long
+        there = next((each for each in folders if is_there(each)), path)
+    except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():
         raise InputError(f"{path}: {there} is not a directory")
@@ -212,8 +226,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     parts = dict[Path, Path]()
     try:
         for path, content in paths.items():
-            is_file = bool(path.name) and not path.is_dir()
-            require(is_file, "file", str(path), "the name of a file, not of a folder")
+            check_file(path)
             for folder in reversed(path.parents):
                 if not folder.exists():
                     folder.mkdir(exist_ok=True)

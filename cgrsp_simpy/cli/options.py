@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from cgrsp_simpy.base.checks import (
     read_as,
     require,
 )
+from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.cli.parsing import Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
@@ -55,6 +57,19 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return read_text
+
+
+def _writable(check: Callable[[Path], None]) -> Callable[[str], str]:
+    """Return the type of an option for a path that is written after the work."""
+
+    def path_of(text: str) -> str:
+        check(Path(text))
+        return text
+
+    return checked(path_of)
+
+
+to_folder, to_file = _writable(check_folder), _writable(check_file)
 
 
 def check_omitted(
@@ -140,7 +155,7 @@ def add_study(parser: argparse.ArgumentParser, number: int, out: bool = True) ->
             parser,
             (
                 "--out DIR",
-                str,
+                to_folder,
                 "save results in DIR; the same command continues an interrupted study",
             ),
         )

@@ -18,6 +18,7 @@ from cgrsp_simpy.cli.options import (
     add_words,
     check_omitted,
     checked,
+    to_folder,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
@@ -83,7 +84,11 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
             "for a log: yearly growth of the load, such as 20%%",
         ),
         ("--seed N", int, "for a log: seed of the resampling (default: 0)"),
-        ("--out DIR", str, "for a log: write a plot of cost against wait into DIR"),
+        (
+            "--out DIR",
+            to_folder,
+            "for a log: write a plot of cost against wait into DIR",
+        ),
     )
 
 

@@ -15,7 +15,13 @@ from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, short_text
-from cgrsp_simpy.cli.options import add_options, add_policies, add_words, check_work
+from cgrsp_simpy.cli.options import (
+    add_options,
+    add_policies,
+    add_words,
+    check_work,
+    to_file,
+)
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -58,7 +64,7 @@ def _add_market(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--out FILE",
-            str,
+            to_file,
             "of report: draw FILE.png and FILE.svg, and write their data; of fit:"
             " write the models to FILE.toml, for market=FILE.toml",
         ),
@@ -76,7 +82,6 @@ def _report(args: argparse.Namespace) -> Answer:
         from cgrsp_simpy.market.figures import market  # loads matplotlib
 
         stem, fits = Path(args.out), [fit_stock(each) for each in listed]
-        require(bool(stem.name), "--out", args.out, "the stem of the files to write")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
     rows = [_summary(each) for each in polls]
@@ -124,11 +129,12 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
-    fits = [fit_stock(each) for each in snapshots_of(args.files)]
     if args.out is not None:
         require(
             args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
         )
+    fits = [fit_stock(each) for each in snapshots_of(args.files)]
+    if args.out is not None:
         write_whole(Path(args.out), measured_toml(fits).encode())
         log.info("the models are in %s: market=%s", args.out, args.out)
     for fit in fits:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, check_whole, require
-from cgrsp_simpy.base.files import write_files
+from cgrsp_simpy.base.files import check_file, write_files
 from cgrsp_simpy.base.policy import errors_of, pairs
 from cgrsp_simpy.base.table import (
     Table,
@@ -105,10 +105,15 @@ def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
     return worded, subject, policies
 
 
+def _page(text: str) -> str:
+    check_file(Path(page_path(text)))
+    return text
+
+
 def _add_step(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html",
-        type=checked(page_path),
+        type=checked(_page),
         required=True,
         metavar="FILE",
         help="page to write; its name ends in .html",
@@ -248,6 +253,8 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
             what,
             f"events, step, or a file that ends in {', '.join(files)}",
         )
+        if what not in LISTED:
+            check_file(Path(what))
         if _suffix(what) == ".mp4":
             # loads matplotlib
             from cgrsp_simpy.plots.animation import check_film

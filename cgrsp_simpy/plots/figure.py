@@ -23,7 +23,14 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, number_or_text, output_path, write_files
+from cgrsp_simpy.base.files import (
+    check_folder,
+    faults_of,
+    number_or_text,
+    output_path,
+    write_files,
+    write_whole,
+)
 from cgrsp_simpy.base.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_literal
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
@@ -300,24 +307,24 @@ class Gallery:
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
+        check_folder(folder)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
         runs = self.runs(**sizes, executor=executor) if runs is None else runs
-        rows = {
-            id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")
-        }
-        contents = dict[Path, bytes]()
+        rows, paths = dict[str, list[Row]](), list[Path]()
         for id in progress(ids, unit=" figures"):
-            contents |= chosen[id].contents(
+            rows[id] = _rows(chosen[id], runs)
+            # an interrupt keeps the figures that are complete
+            paths += chosen[id].write(
                 folder, rows[id], style, runs, width=width, pgf=pgf
             )
         if list(ids) == list(self.figures):
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
-            contents[folder / "README.md"] = self._index(read, runs).encode()
-        write_files(contents)
-        return [*contents]
+            paths.append(folder / "README.md")
+            write_whole(paths[-1], self._index(read, runs).encode())
+        return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
         lines = self.intro(runs)

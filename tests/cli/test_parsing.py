@@ -128,6 +128,26 @@ REFUSED = {  # a command -> what its one line says
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
+    # places to write to, before logs are read or anything is computed
+    **{
+        line: ["/dev/null is not a directory"]
+        for line in (
+            "plan none.csv --limit p95=600 --out /dev/null/x",
+            "compare rental trace=none.csv --out /dev/null/x",
+            "sweep rental trace=none.csv slots=4,5 --out /dev/null/x",
+            "advise rental trace=none.csv --report /dev/null/x",
+            "bound rental trace=none.csv --frontier --report /dev/null/x",
+            "market report none.csv --out /dev/null/x",
+            "market fit none.csv --out /dev/null/x.toml",
+            "papers figures waiting trace=none.csv --out /dev/null/x",
+            "papers all --out /dev/null/x",
+            "papers tables thesis none --out /dev/null/x",
+            "step rental trace=none.csv --html /dev/null/x.html",
+            "run quiet --show events --show /dev/null/x.png",
+            "lectures 99 --slides /dev/null/x",
+            "lectures --browser /dev/null/x --pyodide none",
+        )
+    },
     # parameters as options, and verbs behind scenarios
     "compare --slots 7 hectic": [
         "unrecognized arguments: --slots; parameters are written as NAME=VALUE"

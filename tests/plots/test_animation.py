@@ -107,7 +107,7 @@ def test_without_ffmpeg_one_line_says_so_before_anything_is_run(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("file/a.html", "Not a directory"), ("folder.gif", "not of a folder")],
+    [("file/a.html", "file is not a directory"), ("folder.gif", "not of a folder")],
 )
 def test_a_file_that_cannot_be_written_is_one_line_and_leaves_nothing(
     name, message, tmp_path, capsys

@@ -137,16 +137,17 @@ def shortened(value: Any) -> str:
     entries = value if isinstance(value, tuple) else ()
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
-    elif entries and not any(map(is_dataclass, entries)):
-        text = "+".join(map(_entry, entries))
+    elif any(map(is_dataclass, entries)):
+        text = f"{len(entries)} entries"
+    elif isinstance(value, tuple):
+        text = "+".join(map(_entry, entries)) or "-"
     else:
         text = getattr(value, "__name__", None) or " ".join(str(value).split())
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
 def _entry(entry: Any) -> str:
-    is_pair = isinstance(entry, tuple) and len(entry) == 2
-    return ":".join(map(shortened, entry)) if is_pair else str(entry)
+    return ":".join(map(shortened, entry if isinstance(entry, tuple) else [entry]))
 
 
 def file_text(scenario: Any) -> str:

@@ -528,10 +528,10 @@ def value_of(text: str, hint: Any) -> Any:
 
 
 def _entry(text: str) -> Any:
-    """Convert an entry of a list: a number, a pair of numbers such as "0:2", a text."""
-    pair = tuple(map(number_or_text, text.split(":")))
-    is_pair = len(pair) == 2 and not any(isinstance(part, str) for part in pair)
-    return pair if is_pair else number_or_text(text)
+    """Convert an entry of a list: a number, several such as "0:2", a text."""
+    first, *others = map(number_or_text, text.split(":"))
+    texts = any(isinstance(part, str) for part in (first, *others))
+    return (first, *others) if others and not texts else number_or_text(text)
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:

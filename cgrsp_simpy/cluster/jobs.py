@@ -16,6 +16,7 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_number,
+    is_number,
     order_columns,
     refuse,
     require,
@@ -34,6 +35,7 @@ from cgrsp_simpy.base.parameters import (
     declared,
     limits,
     parameter,
+    prepared,
     rule,
 )
 from cgrsp_simpy.base.streams import stream
@@ -252,7 +254,11 @@ SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per 
 UpToAMillion = Annotated[
     int, limits("a whole number >= 1, at most 1,000,000", ge=1, le=10**6)
 ]
-Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
+Widths = Annotated[
+    Entries[Count],
+    rule("a list of at least one width", bool),
+    prepared(lambda value: (value,) if is_number(value) else value),
+]
 
 
 @declared()

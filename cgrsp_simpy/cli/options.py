@@ -274,12 +274,16 @@ def style_of(text: str) -> dict[str, Any]:
     if "=" not in text:
         check_one_of("style", text, STYLES)
         return {"style": text}
-    settings = dict(part.partition("=")[::2] for part in text.split(","))
+    parts = [part.partition("=")[::2] for part in text.split(",")]
+    settings = dict(parts)
+    require(len(settings) == len(parts), "style", text, "different settings")
     look = {
         name: value_of(settings.pop(name), kind)
         for name, kind in LOOK.items()
         if name in settings
     }
+    is_flag = isinstance(look.get("pgf", False), bool)
+    require(is_flag, "pgf", look.get("pgf"), "yes or no")
     return {"style": settings, **look}
 
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import combinations
@@ -118,7 +118,7 @@ class Figure:
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
         """Draw the figure from its CSV; style, width: as in `Gallery.figure`."""
-        with _faults_of(Path(path)):
+        with _faults_of(style, Path(path)):
             return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
     def drawn(
@@ -171,7 +171,7 @@ class Figure:
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
         paths = [folder / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
-        with _faults_of(paths[0]) if rows is None else nullcontext():
+        with _faults_of(style, paths[0] if rows is None else None):
             text = _text_of(paths[0]) if rows is None else csv_text(rows)
             canvas = self.drawn(self.read(text), style, runs, width=width)
             if pgf:
@@ -433,15 +433,22 @@ def _text_of(path: Path) -> str:
 
 
 @contextmanager
-def _faults_of(path: Path) -> Iterator[None]:
-    """Raise InputError with the file's name if a figure cannot be drawn from it."""
+def _faults_of(style: Style, path: Path | None) -> Iterator[None]:
+    """Raise InputError if a figure cannot be drawn with the user's settings, or from
+    the file that is read.
+    """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)  # for numbers that overflow
+            if path:  # for numbers that overflow
+                warnings.simplefilter("error", RuntimeWarning)
             yield
     except (InputError, MemoryError):
         raise
     except Exception as error:  # drawing may fail in any way
+        allowed = "settings with which matplotlib can draw the figure"
+        require(isinstance(style, str), "style", style, allowed)
+        if path is None:
+            raise
         raise InputError(
             f"{path} must be unchanged since its command wrote it"
         ) from error

@@ -148,6 +148,17 @@ REFUSED = {  # a command -> what its one line says
             "lectures --browser /dev/null/x --pyodide none",
         )
     },
+    # styles
+    **{
+        f"papers figures thesis 3.1 --style {style}": words
+        for style, words in {
+            "font.size=abc": ["font.size(='abc')", "allows, such as 10.0"],
+            "font.sise=9": ["unknown setting of style 'font.sise'", "'font.size'?"],
+            "font.size=8,font.size=9": ["font.size=8", "different settings"],
+            "pgf=maybe": ["pgf(='maybe') must be yes or no"],
+        }.items()
+    },
+    "papers all --out x --style font.size=abc": ["font.size(='abc')"],
     # parameters as options, and verbs behind scenarios
     "compare --slots 7 hectic": [
         "unrecognized arguments: --slots; parameters are written as NAME=VALUE"
@@ -165,6 +176,13 @@ def test_wrong_use_is_one_line_and_leaves_nothing(capsys, tmp_path, monkeypatch)
     for line, words in REFUSED.items():
         check_bad_input(outcome(capsys, *line.split()), words)
         assert not [*tmp_path.iterdir()], line
+
+
+@pytest.mark.slow
+def test_a_style_with_which_nothing_can_be_drawn_is_refused(capsys, tmp_path):
+    line = ["papers", "figures", "thesis", "3.1", "--out", str(tmp_path), "--style"]
+    words = ["style(={'image.cmap': 'x'})", "can draw the figure"]
+    check_bad_input(outcome(capsys, *line, "image.cmap=x"), words)
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])

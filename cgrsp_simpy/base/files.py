@@ -150,7 +150,8 @@ def check_named(path: str | Path) -> None:
     _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(
-            f"it refers to a file, {str(path)!r}, which is opened only with --run-code"
+            f"it refers to a file, {shown(str(path))}, which is opened only with"
+            " --run-code"
         )
 
 
@@ -316,7 +317,7 @@ def csv_rows(
 def check_different(header: Sequence[str]) -> None:
     """Raise InputError if two columns of a file have the same name."""
     for name, times in Counter(header).items():
-        allowed = f"different, but {name!r} occurs twice"
+        allowed = f"different, but {shown(name)} occurs twice"
         require(times == 1, "columns", ",".join(header), allowed)
 
 

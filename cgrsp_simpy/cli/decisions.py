@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    read_as,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.table import Table, cells_of, document, figure_text, progress
 from cgrsp_simpy.cli.options import (
     add_options,
@@ -447,7 +453,7 @@ def _load(text: str) -> float:
     number = read_as(
         float,
         text.rstrip("%"),
-        f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%",
+        f"{shown(text)} must be a factor or a percentage increase, such as 1.3 or +30%",
     )
     return 1 + number / 100 if text.endswith("%") else number
 

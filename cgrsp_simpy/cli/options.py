@@ -16,6 +16,7 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     read_as,
     require,
+    shown,
 )
 from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.table import Table
@@ -166,7 +167,7 @@ def _seeds(text: str) -> range:
     first, span, end = text.rpartition(":")
     allowed = "a number of seeds, or FROM:TO, such as 100:130"
     bounds = (
-        read_as(int, each, f"invalid seeds {text!r}: must be {allowed}")
+        read_as(int, each, f"invalid seeds {shown(text)}: must be {allowed}")
         for each in (first or "0", end)
     )
     seeds = range(*bounds)

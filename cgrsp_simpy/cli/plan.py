@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    read_as,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.table import Table, document
 from cgrsp_simpy.cli.options import (
     add_options,
@@ -94,7 +100,9 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 
 def _share(text: str) -> float:
     number = read_as(
-        float, text.removesuffix("%"), f"{text!r} must be a share, such as 0.2 or 20%"
+        float,
+        text.removesuffix("%"),
+        f"{shown(text)} must be a share, such as 0.2 or 20%",
     )
     return number / (100 if text.endswith("%") else 1)
 

@@ -9,7 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError, check_whole, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_whole,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import check_file, write_files
 from cgrsp_simpy.base.policy import errors_of, pairs
 from cgrsp_simpy.base.table import (
@@ -436,7 +441,9 @@ def _precision(text: str | None, report: Any) -> dict[str, float] | None:
     chief = report.precise
     parts = (part if "=" in part else f"{chief}={part}" for part in text.split(","))
     if not chief and "=" not in text:
-        raise InputError(f"--precision(={text!r}) must name a figure: {named}={text}")
+        raise InputError(
+            f"--precision(={shown(text)}) must name a figure: {named}={text}"
+        )
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 

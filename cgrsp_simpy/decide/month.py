@@ -10,7 +10,12 @@ from operator import add
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, Fraction, declared, parameter, rule
 from cgrsp_simpy.base.streams import stream
@@ -262,8 +267,8 @@ class MonthReport(RentalReport):
     def check_column(self, column: str, names: Iterable[str] | None = None) -> None:
         """Raise InputError: days have no log."""
         raise InputError(
-            f"column {column!r}: results of a month cannot be grouped by a column of"
-            " a log"
+            f"column {shown(column)}: results of a month cannot be grouped by a column"
+            " of a log"
         )
 
 

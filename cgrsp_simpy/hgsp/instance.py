@@ -23,6 +23,7 @@ from cgrsp_simpy.base.checks import (
     refuse,
     require,
     set_columns,
+    shown,
 )
 from cgrsp_simpy.base.files import (
     check_keys,
@@ -394,7 +395,7 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
 
 def _number(line: int, column: str, text: str | None) -> float:
     return read_as(
-        float, text or "", f"line {line}: {column}(={text!r}) must be a number"
+        float, text or "", f"line {line}: {column}(={shown(text)}) must be a number"
     )
 
 

@@ -159,6 +159,22 @@ REFUSED = {  # a command -> what its one line says
         }.items()
     },
     "papers all --out x --style font.size=abc": ["font.size(='abc')"],
+    # values of thousands of characters
+    **{
+        line.replace("X", 5000 * "x"): ["x" * 150 + "...x"]
+        for line in (
+            "X",
+            "run X",
+            "run X.py:shop",
+            "run quiet X=1",
+            "run quiet --format X",
+            "run quiet --policy rh:X",
+            "compare quiet --seeds X",
+            "advise quiet --load X",
+            "plan X --limit p95=600",
+            "papers figures thesis 3.1 --out X",
+        )
+    },
     # parameters as options, and verbs behind scenarios
     "compare --slots 7 hectic": [
         "unrecognized arguments: --slots; parameters are written as NAME=VALUE"

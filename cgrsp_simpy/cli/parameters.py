@@ -17,7 +17,7 @@ from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
 from cgrsp_simpy.cli.options import add_options, add_scenario
 from cgrsp_simpy.cli.parsing import MODULES, Answer, Command, formatted, wrapped
-from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded, word_of
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario
@@ -130,24 +130,14 @@ def _of_files(scenario: Any) -> Iterator[Row]:
 
 def shortened(value: Any) -> str:
     """Format a value, if possible as in a word, in at most WIDEST characters."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    entries = value if isinstance(value, tuple) else ()
+    entries = value if isinstance(value, tuple | list) else ()
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
     elif any(map(is_dataclass, entries)):
         text = f"{len(entries)} entries"
-    elif isinstance(value, tuple):
-        text = "+".join(map(_entry, entries)) or "-"
     else:
-        text = getattr(value, "__name__", None) or " ".join(str(value).split())
+        text = getattr(value, "__name__", None) or word_of(value)
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
-
-
-def _entry(entry: Any) -> str:
-    return ":".join(map(shortened, entry if isinstance(entry, tuple) else [entry]))
 
 
 def file_text(scenario: Any) -> str:

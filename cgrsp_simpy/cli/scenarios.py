@@ -150,7 +150,7 @@ class Worded:
                 "omitted: write parameters of policies as in --policies rh:reserve=2",
             )
             if len(values) > 1:
-                text = f"{word}={','.join(map(str, values))}"
+                text = f"{word}={','.join(map(word_of, values))}"
                 raise InputError(
                     f"{text} must be one value for {verb}; to use several values,"
                     " run cgrsp"
@@ -532,6 +532,16 @@ def _entry(text: str) -> Any:
     first, *others = map(number_or_text, text.split(":"))
     texts = any(isinstance(part, str) for part in (first, *others))
     return (first, *others) if others and not texts else number_or_text(text)
+
+
+def word_of(value: Any, joined: str = "+") -> str:
+    """Format a value as in a word, which `value_of` reads; an empty list is "-"."""
+    if isinstance(value, tuple | list):
+        return joined.join(word_of(entry, ":") for entry in value) or "-"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    text = " ".join(str(value).split())
+    return text.lower() if isinstance(value, bool) or value is None else text
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:

@@ -230,6 +230,8 @@ def test_pairs_of_numbers_are_listed_as_they_are_given(tmp_path, monkeypatch, ca
     word = "source.mix.gpus=1+2+4+8+16:24:32"
     assert Worded("cluster", [word]).scenario == cg.cluster.Scenario()
     assert f"{word}\n" in output(capsys, "parameters", "cluster")
+    assert "plan=5\n" in output(capsys, "parameters", "own.py:shop", "plan=5")
+    check_refused(lambda: Worded("own.py:shop", ["plan=5,0:3"]).single("run"), "=5,0:3")
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])

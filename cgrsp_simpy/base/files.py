@@ -134,12 +134,6 @@ class Text(TextIOWrapper):
         return line
 
 
-def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
-    """Open a file as text, with size limits."""
-    check_named(path)
-    return Text(Path(path).open("rb"), encoding=encoding)
-
-
 def naming_nothing() -> AbstractContextManager[None]:
     """Forbid, within a with block, reading or importing files named in a text."""
     return within(_NAMING, False)
@@ -293,7 +287,7 @@ def csv_rows(
     also: alternative column name -> its name here. Raises InputError also for a column
     that occurs twice, and for a row with more cells than columns.
     """
-    with text_of(path) as file:
+    with opened(Path(path)) as file:
         table = csv.DictReader(file)
         header = [(also or {}).get(name, name) for name in table.fieldnames or ()]
         require(

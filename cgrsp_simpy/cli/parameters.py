@@ -53,7 +53,7 @@ SOURCE_WORDS = {
         "log.on_demand": "File of the availability of on-demand instances.",
     },
     "hgsp": {
-        "instance": "CSV file of tasks.",
+        "instance": "CSV file of tasks, plain or gzipped.",
         "instance.cluster": "GPUs of the tasks: small, medium, large or a file.",
         "instance.skip_unfit": "Whether tasks that fit on no GPU are left out.",
         "orlib": "Weighted tardiness file of the OR-Library.",

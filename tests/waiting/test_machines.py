@@ -93,7 +93,7 @@ def test_a_price_table_of_ones_own(file):
         ),
         ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
         ("name,cores,memory_gb,price_per_h\n", ["no machine size"]),
-        ("", ["columns"]),
+        ("", ["the file is empty"]),
         ("\0\0", []),
     ],
 )

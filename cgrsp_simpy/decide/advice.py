@@ -509,8 +509,8 @@ class Advice(Results):
         if self.first in (None, self.best):
             return ""
         text = (
-            "First step, the smallest single change that pays:"
-            f" {self.instruction(self.first)};"
+            "First step, the smallest single change that reduced the cost in the"
+            f" search: {self.instruction(self.first)};"
         )
         unsure = "" if self.pays(self.first) else ", not significantly"
         return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."

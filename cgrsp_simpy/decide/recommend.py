@@ -788,7 +788,9 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """Return the smallest single change that pays: policy, types or one slot."""
+        """Return the smallest single change that reduces the cost significantly on the
+        seeds of the search: policy, types or one slot.
+        """
         now, cost = self.trials.now, self.least
         one = [each._replace(slots=now.slots + 1) for each in self.starts]
         one += [now._replace(slots=now.slots - 1)]

@@ -18,7 +18,14 @@ from cgrsp_simpy.base.checks import (
     require,
     shown,
 )
-from cgrsp_simpy.base.table import Table, cells_of, document, figure_text, progress
+from cgrsp_simpy.base.table import (
+    Table,
+    cells_of,
+    document,
+    figure_text,
+    many,
+    progress,
+)
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -49,7 +56,7 @@ from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies
-from cgrsp_simpy.studies.study import interval, many, plain_mean
+from cgrsp_simpy.studies.study import interval, plain_mean
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from cgrsp_simpy.base.checks import (
     require,
     shown,
 )
-from cgrsp_simpy.base.table import Table, document
+from cgrsp_simpy.base.table import Table, document, many
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -28,7 +28,6 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.machines import Size, rent_per_h, shared_machines
 from cgrsp_simpy.waiting.plan import Limit, bounds, plan, policy_text

@@ -14,7 +14,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.table import Table, cells_of, document, short_text
+from cgrsp_simpy.base.table import Table, cells_of, document, many, short_text
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -39,7 +39,6 @@ from cgrsp_simpy.market.measured import (
 )
 from cgrsp_simpy.papers.thesis.printed import run_tables
 from cgrsp_simpy.rental.policies import later
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
@@ -395,7 +394,9 @@ def _tasks(args: argparse.Namespace, file: Path) -> Answer:
     write_instance(instance, file)
     hours = instance.arrival_s[-1] / 3600
     gpus = ", ".join(gpu.name for gpu in instance.gpus)
-    return Answer(f"{file}: {instance.tasks} tasks over {hours:.1f} h for {gpus}")
+    return Answer(
+        f"{file}: {many(instance.tasks, 'task')} over {hours:.1f} h for {gpus}"
+    )
 
 
 COMMANDS = {

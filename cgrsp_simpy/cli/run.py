@@ -22,6 +22,7 @@ from cgrsp_simpy.base.table import (
     cells_of,
     document,
     figure_text,
+    many,
     short_text,
     visible,
 )
@@ -143,7 +144,7 @@ def _step(args: argparse.Namespace) -> Answer:
     recorder.to_html(
         args.html, f"{worded.scenario.name}, {policies[0]}, seed {args.seed}"
     )
-    return Answer(f"{len(recorder.steps) - 1} events: {args.html}")
+    return Answer(f"{many(len(recorder.steps) - 1, 'event')}: {args.html}")
 
 
 def _run(args: argparse.Namespace) -> Answer:

@@ -25,6 +25,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
 from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cli.parsing import MODULES, SCENARIOS
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, Reading
@@ -415,7 +416,10 @@ def _announce(scenario: Scenario) -> None:
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     """Summarise a job log: jobs, span, rate, service quantiles, offered load."""
-    load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
+    load, slots = (
+        scenario.known().offered_load,
+        f"on {many(len(scenario.slots), 'slot')}",
+    )
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
     pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""

@@ -39,6 +39,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.logs import Tags
 
@@ -209,8 +210,8 @@ class Jobs:
             f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)
         ]
         return (
-            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has"
-            f" {cluster.gpus} on {len(cluster.sizes)} nodes"
+            f"needs {many(self.gpus[job], 'GPU')}{''.join(more)}; the cluster has"
+            f" {cluster.gpus} on {many(len(cluster.sizes), 'node')}"
         )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
@@ -384,7 +385,8 @@ class Offered:
 
     def __str__(self) -> str:
         return (
-            f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'},"
+            f"{many(self.jobs, 'job')} of the"
+            f" mix{'' if self.after else ', none after them'},"
             f" offered load {self.load:g}"
         )
 

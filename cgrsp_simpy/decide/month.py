@@ -19,7 +19,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, Fraction, declared, parameter, rule
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.base.table import to_pandas, visible, write_csv
+from cgrsp_simpy.base.table import many, to_pandas, visible, write_csv
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
@@ -29,7 +29,7 @@ from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import simulate_for_study
-from cgrsp_simpy.studies.study import Row, many
+from cgrsp_simpy.studies.study import Row
 from cgrsp_simpy.studies.subject import Parameter, Subject, subject_of
 
 # inferred: the thesis does not print it

@@ -32,6 +32,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.stock import DAY_S
@@ -56,7 +57,6 @@ from cgrsp_simpy.studies.replicate import (
     simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
 
 BILLS = {"rent_usd": "rent", "slots_usd": "slots"}

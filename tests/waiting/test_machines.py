@@ -221,7 +221,7 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
                 two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE
             )
         ),
-        ["job 2 (1 cores, 1 GB)", "for rent"],
+        ["job 2 (1 core, 1 GB)", "for rent"],
     ),
     (
         lambda: simulated(

@@ -44,9 +44,14 @@ def shown(value: object) -> str:
         # Python writes no list that is nested deeply; the __repr__ of a user's class
         # may fail
         text = f"a {type(value).__name__}"
-    return (
-        text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
-    )
+    return cut(text)
+
+
+def cut(text: str) -> str:
+    """Return a text, shortened in the middle if long."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN // 2]}...{text[-20:]}"
 
 
 def error_text(error: BaseException) -> str:

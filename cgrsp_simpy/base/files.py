@@ -134,12 +134,6 @@ class Text(TextIOWrapper):
         return line
 
 
-def text_of(path: str | Path, encoding: str = "utf-8-sig") -> Text:
-    """Open a file as text, with size limits."""
-    check_named(path)
-    return Text(Path(path).open("rb"), encoding=encoding)
-
-
 def naming_nothing() -> AbstractContextManager[None]:
     """Forbid, within a with block, reading or importing files named in a text."""
     return within(_NAMING, False)
@@ -150,7 +144,8 @@ def check_named(path: str | Path) -> None:
     _check_possible("name of a file", path)
     if not _NAMING.get():
         raise InputError(
-            f"it refers to a file, {str(path)!r}, which is opened only with --run-code"
+            f"it refers to a file, {shown(str(path))}, which is opened only with"
+            " --run-code"
         )
 
 
@@ -188,9 +183,23 @@ def check_folder(path: Path) -> None:
     of a file, and parent folders that cannot be created.
     """
     path = output_path("folder", path)
+    _check_parents(path, (path, *path.parents))
+
+
+def check_file(path: Path) -> None:
+    """Raise InputError for a path to which no file can be written."""
+    path = output_path("file", path)
+    _check_parents(path, path.parents)
+    is_file = bool(path.name) and not path.is_dir()
+    require(is_file, "file", str(path), "the name of a file, not of a folder")
+
+
+def _check_parents(path: Path, folders: Iterable[Path]) -> None:
+    """Raise InputError unless the first of the folders that exists is writable."""
     try:
-        there = next(folder for folder in (path, *path.parents) if is_there(folder))
-    except OSError as error:  # a name that is too long
+        is_there(path)  # OSError for a name that is too long
+        there = next((folder for folder in folders if is_there(folder)), path)
+    except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():
         raise InputError(f"{path}: {there} is not a directory")
@@ -214,8 +223,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     parts = dict[Path, Path]()
     try:
         for path, content in paths.items():
-            is_file = bool(path.name) and not path.is_dir()
-            require(is_file, "file", str(path), "the name of a file, not of a folder")
+            check_file(path)
             for folder in reversed(path.parents):
                 if not folder.exists():
                     folder.mkdir(exist_ok=True)
@@ -281,7 +289,7 @@ def csv_rows(
     also: alternative column name -> its name here. Raises InputError also for a column
     that occurs twice, and for a row with more cells than columns.
     """
-    with text_of(path) as file:
+    with opened(Path(path)) as file:
         table = csv.DictReader(file)
         header = [(also or {}).get(name, name) for name in table.fieldnames or ()]
         require(
@@ -305,7 +313,7 @@ def csv_rows(
 def check_different(header: Sequence[str]) -> None:
     """Raise InputError if two columns of a file have the same name."""
     for name, times in Counter(header).items():
-        allowed = f"different, but {name!r} occurs twice"
+        allowed = f"different, but {shown(name)} occurs twice"
         require(times == 1, "columns", ",".join(header), allowed)
 
 

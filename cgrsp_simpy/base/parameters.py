@@ -385,7 +385,7 @@ def _refusal(
     if faults[0]["type"] == "literal_error":
         allowed = ", ".join(options_of(hints(owner)[name]))
         return InputError(
-            f"unknown {called} {value!r}{nearest(str(value), allowed.split(', '))}"
+            f"unknown {called} {shown(value)}{nearest(str(value), allowed.split(', '))}"
             f" (allowed: {allowed})"
         )
     words = dict.fromkeys(

@@ -198,7 +198,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     check_named(name)
     path, module_name = Path(name), f"cgrsp_simpy_rules.{Path(name).stem}"
     if not path.is_file():
-        raise InputError(f"{what} file {name!r} does not exist")
+        raise InputError(f"{what} file {shown(name)} does not exist")
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
     # dataclasses look their module up
@@ -210,7 +210,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
         raise
     except BaseException as error:  # SystemExit, too
         raise InputError(
-            f"{what} file {name!r} cannot be loaded: {error_text(error)}"
+            f"{what} file {shown(name)} cannot be loaded: {error_text(error)}"
         ) from None
     functions = [
         key
@@ -254,7 +254,7 @@ def parameters(
     }
 
     kind = typed(f"parameter of {what} {name}", defaults)
-    return pairs(rest.split(","), kind, "parameter=value", f"{what} {text!r}: ")
+    return pairs(rest.split(","), kind, "parameter=value", f"{what} {shown(text)}: ")
 
 
 def typed(
@@ -287,13 +287,15 @@ def pairs(
     for part in parts:
         name, equals, text = part.partition("=")
         if not equals:
-            raise InputError(f"{where}{part!r} must be of the form {form}")
+            raise InputError(f"{where}{shown(part)} must be of the form {form}")
         if name in values:
             raise InputError(f"{where}{name} is given twice")
         read, allowed = kind(name)
         if not text:
-            raise InputError(f"{where}{part!r} must be of the form {form}, {allowed}")
+            raise InputError(
+                f"{where}{shown(part)} must be of the form {form}, {allowed}"
+            )
         values[name] = read_as(
-            read, text, f"{where}{name}(={text!r}) must be {allowed}"
+            read, text, f"{where}{name}(={shown(text)}) must be {allowed}"
         )
     return values

@@ -262,6 +262,11 @@ def _markdown_text(text: str) -> str:
     return re.sub(r"([\\`*\[<|])", r"\\\1", words)
 
 
+def many(number: int, noun: str) -> str:
+    """Format a count with its noun."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def figure_text(value: Any) -> str:
     """Format a figure; a dash if it is unknown."""
     if value is None or value != value:

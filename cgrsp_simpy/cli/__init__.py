@@ -30,6 +30,7 @@ from cgrsp_simpy.base.checks import (
     check_one_of,
     check_whole,
     nearest,
+    shown,
 )
 from cgrsp_simpy.base.files import large_files
 from cgrsp_simpy.base.policy import PolicyError
@@ -40,6 +41,7 @@ from cgrsp_simpy.cli.parsing import (
     Command,
     Parser,
     fill,
+    one_line,
     wrapped,
 )
 
@@ -259,7 +261,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
         elif verb in SCENARIOS:
             meant = f"; the scenario follows the verb, as in cgrsp compare {verb}"
         allowed = ", ".join(VERBS)
-        raise InputError(f"unknown verb {verb!r}{meant} (allowed: {allowed})")
+        raise InputError(f"unknown verb {shown(verb)}{meant} (allowed: {allowed})")
     args = parser_of(verb).parse_words(words[1:])
     args.verb = verb
     return args
@@ -442,5 +444,5 @@ def _interrupted(what: str, end: KeyboardInterrupt) -> int:
 
 def _failed(line: str, status: int) -> int:
     with suppress(OSError):  # stderr may be on a full disk
-        print(visible(" ".join(line.split())), file=sys.stderr)
+        print(one_line(line), file=sys.stderr)
     return status

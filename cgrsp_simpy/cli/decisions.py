@@ -11,9 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.analysis.statistics import Mean, mean
-from cgrsp_simpy.base.checks import InputError, check_one_of, read_as, require
-from cgrsp_simpy.base.files import check_folder
-from cgrsp_simpy.base.table import Table, cells_of, document, figure_text, progress
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    read_as,
+    require,
+    shown,
+)
+from cgrsp_simpy.base.table import (
+    Table,
+    cells_of,
+    document,
+    figure_text,
+    many,
+    progress,
+)
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -24,6 +36,7 @@ from cgrsp_simpy.cli.options import (
     checked,
     rental_of,
     seeds_of,
+    to_folder,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded, group_of
@@ -43,7 +56,7 @@ from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.replicate import check_policies
-from cgrsp_simpy.studies.study import interval, many, plain_mean
+from cgrsp_simpy.studies.study import interval, plain_mean
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
@@ -90,7 +103,7 @@ def _add_bound(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, ("--bin MIN", float, knots))
     add_policies(parser, f"for the frontier: {ON_FRONTIER}")
-    add_options(parser, ("--report DIR", str, "draw the frontier into DIR"))
+    add_options(parser, ("--report DIR", to_folder, "draw the frontier into DIR"))
     add_study(parser, 10, out=False)
 
 
@@ -148,8 +161,6 @@ def check_bounds(
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.report is not None:
-        check_folder(Path(args.report))
     if args.objective is not None:
         check_one_of(
             "objective", args.objective, OBJECTIVES if args.clairvoyant else UNITS
@@ -388,7 +399,7 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--report DIR",
-            str,
+            to_folder,
             "write a printable report with its figures and CSV files into DIR",
         ),
     )
@@ -401,9 +412,6 @@ def _advise(args: argparse.Namespace) -> Answer:
     worded, seeds = rental_of(args, "advise"), seeds_of(args)
     scenario = worded.scenario
     policies = args.policies or [*POLICIES]
-    folder = None if args.report is None else Path(args.report)
-    if folder is not None:
-        check_folder(folder)
     both = len(spot_words) in (0, len(fields(Spot)))
     require(
         both,
@@ -428,12 +436,12 @@ def _advise(args: argparse.Namespace) -> Answer:
     )
     if args.out is not None:
         log.info("results are in %s", args.out)
-    if folder is not None:
+    if args.report is not None:
         # loads matplotlib
         from cgrsp_simpy.decide.figures import write_report
 
-        write_report(advice, folder)
-        log.info("the report is in %s", folder)
+        write_report(advice, Path(args.report))
+        log.info("the report is in %s", args.report)
     content = document(
         scenario.name,
         advice.rows,
@@ -454,7 +462,7 @@ def _load(text: str) -> float:
     number = read_as(
         float,
         text.rstrip("%"),
-        f"{text!r} must be a factor or a percentage increase, such as 1.3 or +30%",
+        f"{shown(text)} must be a factor or a percentage increase, such as 1.3 or +30%",
     )
     return 1 + number / 100 if text.endswith("%") else number
 

@@ -9,7 +9,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import faults_of
 from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.options import (
@@ -59,7 +63,7 @@ def _words(path: str, table: Mapping[str, Any]) -> list[str]:
     try:
         return shlex.split(text)
     except (ValueError, AttributeError):
-        raise InputError(f"{path}: scenario(={text!r}) must be {NAMED}") from None
+        raise InputError(f"{path}: scenario(={shown(text)}) must be {NAMED}") from None
 
 
 def _add_next(parser: argparse.ArgumentParser) -> None:

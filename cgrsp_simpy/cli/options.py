@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from cgrsp_simpy.base.checks import (
     check_whole,
     read_as,
     require,
+    shown,
 )
+from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.table import Table
 from cgrsp_simpy.cli.parsing import Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
@@ -55,6 +58,19 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return read_text
+
+
+def _writable(check: Callable[[Path], None]) -> Callable[[str], str]:
+    """Return the type of an option for a path that is written after the work."""
+
+    def path_of(text: str) -> str:
+        check(Path(text))
+        return text
+
+    return checked(path_of)
+
+
+to_folder, to_file = _writable(check_folder), _writable(check_file)
 
 
 def check_omitted(
@@ -140,7 +156,7 @@ def add_study(parser: argparse.ArgumentParser, number: int, out: bool = True) ->
             parser,
             (
                 "--out DIR",
-                str,
+                to_folder,
                 "save results in DIR; the same command continues an interrupted study",
             ),
         )
@@ -151,7 +167,7 @@ def _seeds(text: str) -> range:
     first, span, end = text.rpartition(":")
     allowed = "a number of seeds, or FROM:TO, such as 100:130"
     bounds = (
-        read_as(int, number, f"invalid seeds {text!r}: must be {allowed}")
+        read_as(int, number, f"invalid seeds {shown(text)}: must be {allowed}")
         for number in (first or "0", end)
     )
     seeds = range(*bounds)
@@ -259,12 +275,16 @@ def style_of(text: str) -> dict[str, Any]:
     if "=" not in text:
         check_one_of("style", text, STYLES)
         return {"style": text}
-    settings = dict(part.partition("=")[::2] for part in text.split(","))
+    parts = [part.partition("=")[::2] for part in text.split(",")]
+    settings = dict(parts)
+    require(len(settings) == len(parts), "style", text, "different settings")
     look = {
         name: value_of(settings.pop(name), kind)
         for name, kind in LOOK.items()
         if name in settings
     }
+    is_flag = isinstance(look.get("pgf", False), bool)
+    require(is_flag, "pgf", look.get("pgf"), "yes or no")
     return {"style": settings, **look}
 
 

@@ -23,6 +23,7 @@ from cgrsp_simpy.cli.options import (
     executor_of,
     style_of,
     styles,
+    to_folder,
 )
 from cgrsp_simpy.cli.parameters import shortened
 from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
@@ -84,7 +85,7 @@ def _add_papers(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--out DIR",
-            str,
+            to_folder,
             "output directory of figures and all; for tables of the thesis, directory"
             " that stores the runs, from which the same command continues",
         ),

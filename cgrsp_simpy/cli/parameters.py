@@ -17,7 +17,7 @@ from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
 from cgrsp_simpy.cli.options import add_options, add_scenario
 from cgrsp_simpy.cli.parsing import MODULES, Answer, Command, formatted, wrapped
-from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded
+from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded, word_of
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.rental.policies import SECTIONS
 from cgrsp_simpy.rental.scenario import Scenario
@@ -53,7 +53,7 @@ SOURCE_WORDS = {
         "log.on_demand": "File of the availability of on-demand instances.",
     },
     "hgsp": {
-        "instance": "CSV file of tasks.",
+        "instance": "CSV file of tasks, plain or gzipped.",
         "instance.cluster": "GPUs of the tasks: small, medium, large or a file.",
         "instance.skip_unfit": "Whether tasks that fit on no GPU are left out.",
         "orlib": "Weighted tardiness file of the OR-Library.",
@@ -130,23 +130,14 @@ def _of_files(scenario: Any) -> Iterator[Row]:
 
 def shortened(value: Any) -> str:
     """Format a value, if possible as in a word, in at most WIDEST characters."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    entries = value if isinstance(value, tuple) else ()
+    entries = value if isinstance(value, tuple | list) else ()
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
-    elif entries and not any(map(is_dataclass, entries)):
-        text = "+".join(map(_entry, entries))
+    elif any(map(is_dataclass, entries)):
+        text = f"{len(entries)} entries"
     else:
-        text = getattr(value, "__name__", None) or " ".join(str(value).split())
+        text = getattr(value, "__name__", None) or word_of(value)
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
-
-
-def _entry(entry: Any) -> str:
-    is_pair = isinstance(entry, tuple) and len(entry) == 2
-    return ":".join(map(shortened, entry)) if is_pair else str(entry)
 
 
 def file_text(scenario: Any) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, NoReturn
 
-from cgrsp_simpy.base.checks import nearest, shown, tried
+from cgrsp_simpy.base.checks import cut, nearest, shown, tried
 from cgrsp_simpy.base.files import MOST_BYTES, MOST_LINES
 from cgrsp_simpy.base.table import Table, csv_text, json_text, visible
 from cgrsp_simpy.rental.workload import DAYS
@@ -135,8 +135,13 @@ class Parser(argparse.ArgumentParser):
         meant = ""
         if match := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message):
             meant = nearest(match[1], re.findall(r"[^\s',]+", match[2]))
-        line = " ".join(f"{self.prog}: {message}{meant} (see {self.prog} -h)".split())
-        self.exit(2, f"{visible(line)}\n")
+        line = one_line(f"{self.prog}: {message}{meant} (see {self.prog} -h)")
+        self.exit(2, f"{line}\n")
+
+
+def one_line(message: str) -> str:
+    """Format an error message for a terminal; long words, such as paths, are cut."""
+    return visible(" ".join(map(cut, message.split())))
 
 
 def fill(parser: argparse.ArgumentParser, command: Command) -> None:

@@ -10,18 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_number, read_as, require
-from cgrsp_simpy.base.table import Table, document
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    read_as,
+    require,
+    shown,
+)
+from cgrsp_simpy.base.table import Table, document, many
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
     add_words,
     check_omitted,
     checked,
+    to_folder,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.machines import Size, rent_per_h, shared_machines
 from cgrsp_simpy.waiting.plan import Limit, bounds, plan, policy_text
@@ -83,13 +89,19 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
             "for a log: yearly growth of the load, such as 20%%",
         ),
         ("--seed N", int, "for a log: seed of the resampling (default: 0)"),
-        ("--out DIR", str, "for a log: write a plot of cost against wait into DIR"),
+        (
+            "--out DIR",
+            to_folder,
+            "for a log: write a plot of cost against wait into DIR",
+        ),
     )
 
 
 def _share(text: str) -> float:
     number = read_as(
-        float, text.removesuffix("%"), f"{text!r} must be a share, such as 0.2 or 20%"
+        float,
+        text.removesuffix("%"),
+        f"{shown(text)} must be a share, such as 0.2 or 20%",
     )
     return number / (100 if text.endswith("%") else 1)
 

@@ -14,8 +14,14 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.checks import check_whole, require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.table import Table, cells_of, document, short_text
-from cgrsp_simpy.cli.options import add_options, add_policies, add_words, check_work
+from cgrsp_simpy.base.table import Table, cells_of, document, many, short_text
+from cgrsp_simpy.cli.options import (
+    add_options,
+    add_policies,
+    add_words,
+    check_work,
+    to_file,
+)
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -33,7 +39,6 @@ from cgrsp_simpy.market.measured import (
 )
 from cgrsp_simpy.papers.thesis.printed import run_tables
 from cgrsp_simpy.rental.policies import later
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
 
 log = logging.getLogger(__name__)
@@ -58,7 +63,7 @@ def _add_market(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--out FILE",
-            str,
+            to_file,
             "of report: draw FILE.png and FILE.svg, and write their data; of fit:"
             " write the models to FILE.toml, for market=FILE.toml",
         ),
@@ -76,7 +81,6 @@ def _report(args: argparse.Namespace) -> Answer:
         from cgrsp_simpy.market.figures import market  # loads matplotlib
 
         stem, fits = Path(args.out), [fit_stock(snapshots) for snapshots in listed]
-        require(bool(stem.name), "--out", args.out, "the stem of the files to write")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
     rows = [_summary(snapshots) for snapshots in polls]
@@ -124,11 +128,12 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
-    fits = [fit_stock(snapshots) for snapshots in snapshots_of(args.files)]
     if args.out is not None:
         require(
             args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
         )
+    fits = [fit_stock(snapshots) for snapshots in snapshots_of(args.files)]
+    if args.out is not None:
         write_whole(Path(args.out), measured_toml(fits).encode())
         log.info("the models are in %s: market=%s", args.out, args.out)
     for fit in fits:
@@ -389,7 +394,9 @@ def _tasks(args: argparse.Namespace, file: Path) -> Answer:
     write_instance(instance, file)
     hours = instance.arrival_s[-1] / 3600
     gpus = ", ".join(gpu.name for gpu in instance.gpus)
-    return Answer(f"{file}: {instance.tasks} tasks over {hours:.1f} h for {gpus}")
+    return Answer(
+        f"{file}: {many(instance.tasks, 'task')} over {hours:.1f} h for {gpus}"
+    )
 
 
 COMMANDS = {

@@ -9,14 +9,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgrsp_simpy.base.checks import InputError, check_whole, require
-from cgrsp_simpy.base.files import write_files
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_whole,
+    require,
+    shown,
+)
+from cgrsp_simpy.base.files import check_file, write_files
 from cgrsp_simpy.base.policy import errors_of, pairs
 from cgrsp_simpy.base.table import (
     Table,
     cells_of,
     document,
     figure_text,
+    many,
     short_text,
     visible,
 )
@@ -105,10 +111,15 @@ def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
     return worded, subject, policies
 
 
+def _page(text: str) -> str:
+    check_file(Path(page_path(text)))
+    return text
+
+
 def _add_step(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html",
-        type=checked(page_path),
+        type=checked(_page),
         required=True,
         metavar="FILE",
         help="page to write; its name ends in .html",
@@ -133,13 +144,15 @@ def _step(args: argparse.Namespace) -> Answer:
     recorder.to_html(
         args.html, f"{worded.scenario.name}, {policies[0]}, seed {args.seed}"
     )
-    return Answer(f"{len(recorder.steps) - 1} events: {args.html}")
+    return Answer(f"{many(len(recorder.steps) - 1, 'event')}: {args.html}")
 
 
 def _run(args: argparse.Namespace) -> Answer:
     """Run a policy, or two next to each other for an animation."""
     worded, subject, policies = _run_of(args)
     _check_show(args, policies)
+    if args.by is not None:
+        subject.report.check_column(args.by)
     with errors_of(args.scenario):
         first = _first_run(args, subject, policies[0])
     # before files are written
@@ -246,6 +259,8 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
             what,
             f"events, step, or a file that ends in {', '.join(files)}",
         )
+        if what not in LISTED:
+            check_file(Path(what))
         if _suffix(what) == ".mp4":
             # loads matplotlib
             from cgrsp_simpy.plots.animation import check_film
@@ -427,7 +442,9 @@ def _precision(text: str | None, report: Any) -> dict[str, float] | None:
     chief = report.precise
     parts = (part if "=" in part else f"{chief}={part}" for part in text.split(","))
     if not chief and "=" not in text:
-        raise InputError(f"--precision(={text!r}) must name a figure: {named}={text}")
+        raise InputError(
+            f"--precision(={shown(text)}) must name a figure: {named}={text}"
+        )
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 

@@ -25,6 +25,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import faults_of, number_or_text, read_toml
 from cgrsp_simpy.base.parameters import hints, options_of
 from cgrsp_simpy.base.parts import part_of
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cli.parsing import MODULES, SCENARIOS
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.logs import COLUMNS, Reading
@@ -150,7 +151,7 @@ class Worded:
                 "omitted: write parameters of policies as in --policies rh:reserve=2",
             )
             if len(values) > 1:
-                text = f"{word}={','.join(map(str, values))}"
+                text = f"{word}={','.join(map(word_of, values))}"
                 raise InputError(
                     f"{text} must be one value for {verb}; to use several values,"
                     " run cgrsp"
@@ -415,7 +416,10 @@ def _announce(scenario: Scenario) -> None:
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     """Summarise a job log: jobs, span, rate, service quantiles, offered load."""
-    load, slots = scenario.known().offered_load, f"on {len(scenario.slots)} slots"
+    load, slots = (
+        scenario.known().offered_load,
+        f"on {many(len(scenario.slots), 'slot')}",
+    )
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
     pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""
@@ -528,10 +532,20 @@ def value_of(text: str, hint: Any) -> Any:
 
 
 def _entry(text: str) -> Any:
-    """Convert an entry of a list: a number, a pair of numbers such as "0:2", a text."""
-    pair = tuple(map(number_or_text, text.split(":")))
-    is_pair = len(pair) == 2 and not any(isinstance(part, str) for part in pair)
-    return pair if is_pair else number_or_text(text)
+    """Convert an entry of a list: a number, several such as "0:2", a text."""
+    first, *others = map(number_or_text, text.split(":"))
+    texts = any(isinstance(part, str) for part in (first, *others))
+    return (first, *others) if others and not texts else number_or_text(text)
+
+
+def word_of(value: Any, joined: str = "+") -> str:
+    """Format a value as in a word, which `value_of` reads; an empty list is "-"."""
+    if isinstance(value, tuple | list):
+        return joined.join(word_of(entry, ":") for entry in value) or "-"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    text = " ".join(str(value).split())
+    return text.lower() if isinstance(value, bool) or value is None else text
 
 
 def _check_value(word: str, value: Any, item: Parameter) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import write_files
-from cgrsp_simpy.cli.options import add_options
+from cgrsp_simpy.cli.options import add_options, to_folder
 from cgrsp_simpy.cli.parameters import summary
 from cgrsp_simpy.cli.parsing import Answer, Command
 from cgrsp_simpy.exercises import browser
@@ -40,20 +40,24 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     add_options(
         one,
-        ("--copy DIR", str, "copy script, output and figure of the lecture into DIR"),
+        (
+            "--copy DIR",
+            to_folder,
+            "copy script, output and figure of the lecture into DIR",
+        ),
         (
             "--notebook DIR",
-            str,
+            to_folder,
             "write the lecture as a notebook into DIR (needs the extra teach)",
         ),
         (
             "--slides DIR",
-            str,
+            to_folder,
             "run the lecture, and write its slides into DIR (needs the extra teach)",
         ),
         (
             "--assignment DIR",
-            str,
+            to_folder,
             "write the lecture as an nbgrader assignment into DIR/source (needs"
             " the extra teach)",
         ),
@@ -70,7 +74,7 @@ def _add_lectures(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--browser DIR",
-            str,
+            to_folder,
             "write all lectures into DIR as a website on which they run in the"
             " browser, without a network (needs the extra teach)",
         ),

@@ -458,8 +458,3 @@ class Cluster:
 
 
 PAPER_CLUSTER = Cluster((8,) * 8)  # 64 GPUs, cluster-schedulers.txt Section IV.A
-
-
-def gpus_text(gpus: int) -> str:
-    """Return a number of GPUs as text."""
-    return "1 GPU" if gpus == 1 else f"{gpus} GPUs"

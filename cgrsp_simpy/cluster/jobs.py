@@ -16,6 +16,7 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_entries,
     check_number,
+    is_number,
     order_columns,
     refuse,
     require,
@@ -34,9 +35,11 @@ from cgrsp_simpy.base.parameters import (
     declared,
     limits,
     parameter,
+    prepared,
     rule,
 )
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.logs import Tags
 
@@ -207,8 +210,8 @@ class Jobs:
             f", {name} {self.tags[name][job] or 'any'}" for name in cluster.marks(self)
         ]
         return (
-            f"needs {self.gpus[job]} GPUs{''.join(more)}; the cluster has"
-            f" {cluster.gpus} on {len(cluster.sizes)} nodes"
+            f"needs {many(self.gpus[job], 'GPU')}{''.join(more)}; the cluster has"
+            f" {cluster.gpus} on {many(len(cluster.sizes), 'node')}"
         )
 
     def chosen(self, index: Sequence[int] | Ints, name: str) -> Jobs:
@@ -252,7 +255,11 @@ SCALING = 0.9  # iterations grow with GPUs to this power: wide jobs do less per 
 UpToAMillion = Annotated[
     int, limits("a whole number >= 1, at most 1,000,000", ge=1, le=10**6)
 ]
-Widths = Annotated[Entries[Count], rule("a list of at least one width", bool)]
+Widths = Annotated[
+    Entries[Count],
+    rule("a list of at least one width", bool),
+    prepared(lambda value: (value,) if is_number(value) else value),
+]
 
 
 @declared()
@@ -378,7 +385,8 @@ class Offered:
 
     def __str__(self) -> str:
         return (
-            f"{self.jobs} jobs of the mix{'' if self.after else ', none after them'},"
+            f"{many(self.jobs, 'job')} of the"
+            f" mix{'' if self.after else ', none after them'},"
             f" offered load {self.load:g}"
         )
 

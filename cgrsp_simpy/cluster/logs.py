@@ -12,7 +12,13 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Ints
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, refuse
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    refuse,
+    shown,
+)
 from cgrsp_simpy.base.parameters import checked, prepared
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
@@ -270,7 +276,7 @@ def nodes_of(text: str) -> Cluster:
         number, _, gpus = part.partition("x")
         if not (number.isdecimal() and gpus.isdecimal()):
             raise InputError(
-                f"cluster(={text!r}) must be numbers of nodes and of GPUs per"
+                f"cluster(={shown(text)}) must be numbers of nodes and of GPUs per"
                 " node, such as 8x8 or 4x8+2x4, or a CSV file of nodes"
             )
         check_whole("number of nodes", int(number), least=1, most=100_000)

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.base.timeline import Timeline
-from cgrsp_simpy.cluster.cluster import Nodes, gpus_text
+from cgrsp_simpy.cluster.cluster import Nodes
 from cgrsp_simpy.cluster.jobs import KINDS, Jobs
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import NO_COLUMNS, Report
@@ -330,6 +331,7 @@ class ClusterReport(Report):
     tested = ("throughput_per_h", "wait_s", "wait_variance_min2", "starved")
     infinite = "unstable at this load, or more jobs (after) are needed to decide"
     keeps_jobs = True
+    groups = ("job", "gpus", "kind", "family", "user", "killed", "nodes")
 
     @property
     def note(self) -> str:  # type: ignore[override]
@@ -397,7 +399,7 @@ class ClusterReport(Report):
         claims = claims[claims["resource"] < len(self.model.cluster.sizes)]
         fields = {
             "claims": claims[np.lexsort((claims["job"], claims["from_s"]))],
-            "resources": tuple(f"{node}  {gpus_text(size)}" for node, size in sizes),
+            "resources": tuple(f"{node}  {many(size, 'GPU')}" for node, size in sizes),
             "kinds": {
                 job: KINDS[kind]
                 for job, kind in zip(
@@ -413,7 +415,7 @@ class ClusterReport(Report):
         time_s = self.model.time_s(row)
         killed = ", killed at its limit" if time_s < duration_s else ""
         return {
-            "submit": f"{gpus_text(gpus)}, limit {estimate_s:.2f} s",
-            "start": f"{gpus_text(gpus)}, {claim.env.now - arrival_s:.2f} s of wait",
+            "submit": f"{many(gpus, 'GPU')}, limit {estimate_s:.2f} s",
+            "start": f"{many(gpus, 'GPU')}, {claim.env.now - arrival_s:.2f} s of wait",
             "finish": f"{time_s:.2f} s of execution{killed}",
         }[kind]

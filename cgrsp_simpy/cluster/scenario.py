@@ -11,7 +11,7 @@ import numpy as np
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.parameters import declared, parameter
 from cgrsp_simpy.base.streams import Draw
-from cgrsp_simpy.base.table import Table, figure_text
+from cgrsp_simpy.base.table import Table, figure_text, many
 from cgrsp_simpy.cluster.cluster import (
     PAPER_CLUSTER,
     PLACEMENTS,
@@ -94,12 +94,12 @@ class ClusterSubject(Subject):
             notes.append(f"{run.policy} is {run.report.infinite}")
         elif number := int(run.summary()["censored"]):
             notes.append(
-                f"{number} jobs had not started when the last one arrived: their waits"
-                " depend on where the list of jobs ends"
+                f"{many(number, 'job')} had not started when the last one arrived:"
+                " these waits depend on where the list of jobs ends"
             )
         longer = int((jobs["estimate_s"] < jobs["duration_s"]).sum())
         if longer and not jobs["killed"].any():
-            notes.append(f"{longer} jobs run longer than their estimates: {OVERRUN}")
+            notes.append(f"{many(longer, 'job')} took longer than estimated: {OVERRUN}")
         cells = [list(map(figure_text, row.values())) for row in classes]
         tables = [Table("waits by class", [list(classes[0]), *cells], "\n".join(notes))]
         return (tables if classes else []), {"classes": classes, "notes": notes}

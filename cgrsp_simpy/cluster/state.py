@@ -17,7 +17,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import check_whole, read_as, require
+from cgrsp_simpy.base.checks import (
+    check_whole,
+    read_as,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
@@ -488,7 +493,7 @@ class Resumed(Scenario, state.FromState):
         return {"job": job, "nodes": place, "reason": reasons.get(job, "")}
 
     def one_more(self, text: str) -> Resumed:
-        gpus = read_as(int, text, f"{text!r} must be a number of GPUs per node")
+        gpus = read_as(int, text, f"{shown(text)} must be a number of GPUs per node")
         check_whole("GPUs of one more node", gpus, least=1)
         cluster, nodes = self.cluster, len(self.cluster.sizes)
         more: dict[str, Any] = {"sizes": (*cluster.sizes, gpus)}

@@ -14,7 +14,8 @@ import numpy as np
 
 from cgrsp_simpy.base.checks import shown
 from cgrsp_simpy.base.policy import AssignmentError, policy
-from cgrsp_simpy.cluster.cluster import Allocation, Nodes, Pools, gpus_text
+from cgrsp_simpy.base.table import many
+from cgrsp_simpy.cluster.cluster import Allocation, Nodes, Pools
 from cgrsp_simpy.cluster.jobs import COLUMNS, HIDDEN, Row
 from cgrsp_simpy.engine import view
 from cgrsp_simpy.engine.claim import Claim, Part
@@ -275,7 +276,7 @@ class View(view.View):
                     f"{place}, which does not satisfy its demand, {need}"
                 )
         elif (total := sum(gpus for _, gpus in place)) != need:
-            raise AssignmentError(f"{gpus_text(total)}; the job needs {need}")
+            raise AssignmentError(f"{many(total, 'GPU')}; the job needs {need}")
         self._start(job, place)
         return place
 

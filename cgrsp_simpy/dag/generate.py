@@ -19,6 +19,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.parameters import Count, NotNegative, Positive, checked, limits
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.dag.graph import Graph
 
 Normal = tuple[float, float]
@@ -56,7 +57,8 @@ def erdos_renyi(
         degree <= (nodes - 1) / 2,
         "degree",
         degree,
-        f"at most {(nodes - 1) / 2:g}, which connects all pairs of {nodes} nodes",
+        f"at most {(nodes - 1) / 2:g}, which connects all pairs of"
+        f" {many(nodes, 'node')}",
     )
     check_whole("edges", round(nodes * float(degree)), least=0, most=MOST_EDGES)
     if isinstance(times, str):
@@ -77,7 +79,7 @@ def erdos_renyi(
         edges=edges,
         data_gb=stream(seed, "dag data").uniform(0.0, 1.0, len(edges)),
         unit=np.argsort(label),
-        name=f"random, {nodes} nodes, degree {degree:g}, seed {seed}",
+        name=f"random, {many(nodes, 'node')}, degree {degree:g}, seed {seed}",
     )
 
 
@@ -97,7 +99,7 @@ def star(
         memory_mb=np.zeros(nodes, dtype=np.int64),
         edges=np.column_stack((entries, np.full(nodes - 1, nodes - 1))),
         data_gb=np.zeros(nodes - 1),
-        name=f"star of {nodes} nodes",
+        name=f"star of {many(nodes, 'node')}",
     )
 
 

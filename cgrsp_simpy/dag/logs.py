@@ -12,7 +12,11 @@ from typing import overload
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import faults_of, listed, note
 from cgrsp_simpy.base.parameters import checked
 from cgrsp_simpy.dag.graph import Graph
@@ -135,7 +139,8 @@ def read_graph(text: str) -> str | Graph:
     if path.endswith((".csv", ".csv.gz")):
         if not job:
             raise InputError(
-                f"graph(={text!r}) must include a job of the file, such as {path}:j_17"
+                f"graph(={shown(text)}) must include a job of the file, such as"
+                f" {path}:j_17"
             )
         return read_alibaba(path, job)
     return text

@@ -38,6 +38,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
+from cgrsp_simpy.base.table import many
 
 # shares of the GPUs' capacity that others use, worl-rtgs.txt Section 4.2
 BUSY, IDLE = (0.5, 0.8), (0.1, 0.5)
@@ -184,7 +185,7 @@ class Servers:
     @property
     def name(self) -> str:
         """The number of GPUs."""
-        return f"{self.gpus} GPUs"
+        return f"{many(self.gpus, 'GPU')}"
 
     def platform(self) -> Platform:
         """Return the platform of these GPUs."""
@@ -286,7 +287,7 @@ def read_platform(path: str | Path) -> Platform:
             bandwidth,
             latency_s,
             tuple(gpu.name for gpu in gpus) if any(gpu.name for gpu in gpus) else (),
-            f"{path.stem}, {len(gpus)} GPUs",
+            f"{path.stem}, {many(len(gpus), 'GPU')}",
         )
 
 

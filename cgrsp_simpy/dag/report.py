@@ -31,6 +31,7 @@ class DagReport(Report):
     shown = ("makespan_s", "over_bound", "evaluations")
     tested = ("makespan_s",)
     precise = "makespan_s"
+    groups = ("node", "unit", "gpu")
 
     def summary(self, run: Run) -> dict[str, float]:
         """Return the metrics of METRICS by name."""

@@ -18,7 +18,7 @@ from cgrsp_simpy.analysis.statistics import Mean, block_bootstrap_mean, mean
 from cgrsp_simpy.base.checks import check_one_of, require
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Positive, checked
-from cgrsp_simpy.base.table import Table, bullets, digits, html_text, paragraph
+from cgrsp_simpy.base.table import Table, bullets, digits, html_text, many, paragraph
 from cgrsp_simpy.decide.recommend import (
     BILLS,
     COST,
@@ -48,7 +48,7 @@ from cgrsp_simpy.studies.replicate import (
     studies_on,
 )
 from cgrsp_simpy.studies.store import open_store
-from cgrsp_simpy.studies.study import Results, Row, many, plain_mean
+from cgrsp_simpy.studies.study import Results, Row, plain_mean
 from cgrsp_simpy.studies.subject import subject_of
 
 POLICIES = ("fifo", "spt", "edf", "cadr", "triage")
@@ -510,8 +510,8 @@ class Advice(Results):
         if self.first in (None, self.best):
             return ""
         text = (
-            "First step, the smallest single change that pays:"
-            f" {self.instruction(self.first)};"
+            "First step, the smallest single change that reduced the cost in the"
+            f" search: {self.instruction(self.first)};"
         )
         unsure = "" if self.pays(self.first) else ", not significantly"
         return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, Fraction, declared, parameter, rule
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.base.table import to_pandas, visible, write_csv
+from cgrsp_simpy.base.table import many, to_pandas, visible, write_csv
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
@@ -24,7 +29,7 @@ from cgrsp_simpy.rental.report import RentalReport
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import simulate_for_study
-from cgrsp_simpy.studies.study import Row, many
+from cgrsp_simpy.studies.study import Row
 from cgrsp_simpy.studies.subject import Parameter, Subject, subject_of
 
 # inferred: the thesis does not print it
@@ -118,10 +123,8 @@ class MonthRun:
 
     def by(self, column: str) -> list[Row]:
         """Raise InputError: days have no log."""
-        raise InputError(
-            f"column {column!r}: results of a month cannot be grouped by a column of"
-            " a log"
-        )
+        subject_of(self.scenario).report.check_column(column)
+        return []
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file; an existing one is overwritten."""
@@ -267,6 +270,13 @@ class MonthReport(RentalReport):
 
     def __init__(self, model: Any) -> None:
         super().__init__(next(iter(model.scenarios.values())))
+
+    def check_column(self, column: str, names: Iterable[str] | None = None) -> None:
+        """Raise InputError: days have no log."""
+        raise InputError(
+            f"column {shown(column)}: results of a month cannot be grouped by a column"
+            " of a log"
+        )
 
 
 @declared()

@@ -32,6 +32,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.policy import PolicyError
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.gpu import GpuType, round_robin
 from cgrsp_simpy.market.stock import DAY_S
@@ -56,7 +57,6 @@ from cgrsp_simpy.studies.replicate import (
     simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store
-from cgrsp_simpy.studies.study import many
 from cgrsp_simpy.studies.subject import subject_of
 
 BILLS = {"rent_usd": "rent", "slots_usd": "slots"}
@@ -792,7 +792,9 @@ class Search:
         return nearest
 
     def first_step(self) -> Option | None:
-        """Return the smallest single change that pays: policy, types or one slot."""
+        """Return the smallest single change that reduces the cost significantly on the
+        seeds of the search: policy, types or one slot.
+        """
         now, cost = self.trials.now, self.least
         one = [start._replace(slots=now.slots + 1) for start in self.starts]
         one += [now._replace(slots=now.slots - 1)]

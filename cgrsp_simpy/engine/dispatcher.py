@@ -10,6 +10,7 @@ from typing import Any
 import simpy
 
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.claim import ENDED, GRANTED, WAITING, Claim
 from cgrsp_simpy.engine.events import (
     DECISION_PRIORITY,
@@ -166,7 +167,7 @@ class Dispatcher:
         self._wakes += 1
         if self._wakes > self.most_wakes:
             raise self.caller.wrong(
-                f"left {len(self.pending_claims)} jobs waiting for"
+                f"left {many(len(self.pending_claims), 'job')} waiting for"
                 f" {self.most_wakes} consecutive wake-ups"
             )
         self.request_decision()

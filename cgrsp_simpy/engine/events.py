@@ -19,7 +19,11 @@ import simpy
 from simpy.core import BoundClass
 from simpy.events import NORMAL, EventPriority
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    require,
+    shown,
+)
 
 
 class Event(NamedTuple):
@@ -149,8 +153,8 @@ class Timeout(simpy.Timeout):
                 raise TypeError
         except TypeError:
             raise InputError(
-                f"timeout({delay!r}) must be a finite number of seconds, at least 0;"
-                " to wait without a time limit, yield an event such as env.event()"
+                f"timeout({shown(delay)}) must be a finite number of seconds, at least"
+                " 0; to wait without a time limit, yield an event such as env.event()"
             ) from None
         # inlined simpy.Timeout, for speed: there are three timeouts per job
         self.env, self.callbacks, self._delay = env, [], delay

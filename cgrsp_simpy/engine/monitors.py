@@ -18,7 +18,13 @@ from simpy.core import BoundClass
 from simpy.events import PENDING
 from simpy.resources import container, resource, store
 
-from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_whole,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.timeline import counted
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
@@ -170,7 +176,7 @@ def schedule(
         shifts = [(float(time), capacity) for time, capacity in calendar]
     except (TypeError, ValueError):
         raise InputError(
-            f"calendar(={calendar!r}) must be pairs of a time and a capacity"
+            f"calendar(={shown(calendar)}) must be pairs of a time and a capacity"
         ) from None
     times = [time for time, _ in shifts]
     ascending = all(a < b for a, b in itertools.pairwise(times))

@@ -15,6 +15,7 @@ from typing import Any
 
 from cgrsp_simpy.base.checks import error_text, shown
 from cgrsp_simpy.base.policy import PolicyError, Suspend, Wake
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.events import job_id, policy_name
 
 THIS = Path(__file__)
@@ -134,7 +135,7 @@ class PolicyCaller:
             self._last is None
         )
         return self.wrong(
-            f"{none}left {len(waiting)} jobs waiting, {', '.join(jobs)}, with"
+            f"{none}left {many(len(waiting), 'job')} waiting, {', '.join(jobs)}, with"
             f" {len(indices - full)} of {len(indices)} {label}s idle and no"
             " further events: the simulation cannot continue"
         )

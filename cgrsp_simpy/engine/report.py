@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,6 +137,9 @@ class Report:
         with records=False.
     tags : mapping
         Additional columns of the log from which the jobs come.
+    groups : sequence of str or None
+        Other columns by whose values figures can be reported, which are names or whole
+        numbers; None: those of the rows, which are known only after a run.
     """
 
     metrics: Mapping[str, Metric] = {
@@ -153,6 +156,7 @@ class Report:
     infinite: ClassVar[str] = ""
     keeps_jobs: ClassVar[bool] = False
     claim_columns: ClassVar[Mapping[str, str]] = {"wait_s": "f8", "claims": "i8"}
+    groups: Sequence[str] | None = None
 
     def __init__(self, model: Any) -> None:
         self.model: Any = model
@@ -198,6 +202,16 @@ class Report:
         additional columns.
         """
         return rows_of(columns_of(run), self.tags)
+
+    def check_column(self, column: str, names: Iterable[str] | None = None) -> None:
+        """Raise InputError for a column by which figures cannot be reported.
+
+        names: columns of the rows, after a run; before it, an unknown column is allowed
+        if `groups` is None.
+        """
+        names = names if self.groups is None else self.groups
+        if names is not None:
+            check_one_of("column", column, [*self.tags, *names])
 
     def kinds(self, run: Any, by: str) -> dict[int, str]:
         """Return the label by job that sets its colour in plots: the value of a column

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require, shown
+from cgrsp_simpy.base.checks import InputError, require, shown
 from cgrsp_simpy.base.policy import HoldsPolicies
 from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
 from cgrsp_simpy.base.timeline import Timeline
@@ -309,7 +309,7 @@ class Run(HoldsPolicies):
         and for one of floating-point numbers.
         """
         tags, rows = self.report.tags, self.rows()
-        check_one_of("column", column, [*tags, *(rows[0] if rows else ())])
+        self.report.check_column(column, rows[0] if rows else ())
         values = np.array(
             tags[column] if column in tags else [row[column] for row in rows]
         )

@@ -28,6 +28,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.policy import Suspend
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.base.timeline import check_name
 from cgrsp_simpy.engine.claim import ENDED, REQUESTED, WAITING, Claim
 from cgrsp_simpy.engine.dispatcher import Dispatcher
@@ -382,7 +383,7 @@ class Simulation:
         if len(values) != len(self.records.missing_row):
             names = ", ".join(self.model.columns) or "none"
             raise InputError(
-                f"record of job {job_id(job)} has {len(values)} values;"
+                f"record of job {job_id(job)} has {many(len(values), 'value')};"
                 f" the columns of {self.model.name} are {names}"
             )
         self.job_processes[job].values = values

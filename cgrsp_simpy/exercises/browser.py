@@ -76,7 +76,10 @@ def write(folder: Path, scripts: list[Path], pyodide: Path | None) -> None:
             write_whole(source / "files" / f"{script.stem}.ipynb", content)
         write_whole(source / "jupyter-lite.json", json.dumps(SETTINGS).encode())
         words = [sys.executable, *BUILD.split(), "--log-level=ERROR"]
-        subprocess.run(words, cwd=source, check=True, stdout=subprocess.DEVNULL)
+        build = subprocess.run(words, cwd=source, capture_output=True, text=True)
+        if build.returncode:
+            *_, reason = "no message", *build.stderr.strip().splitlines()
+            raise InputError(f"JupyterLite cannot build the website: {reason}")
         site = source / "_output"
         shutil.copyfile(PAGE, site / "index.html")
         write_files(

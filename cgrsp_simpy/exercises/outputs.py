@@ -274,6 +274,12 @@ EXERCISES: dict[str, Exercise] = {
                 "that is for the whole width; the question is for half",
             ),
             Mistake(
+                lambda: replications_needed(pilot, percent / 100) - 1,
+                "with these days the half width is a little too large; if n = (t s /"
+                " half width)² goes back and forth between two numbers, test each n"
+                " from the smaller one on",
+            ),
+            Mistake(
                 lambda: replications_needed(pilot, percent / 100) - len(pilot),
                 "in all, with the eight days of the pilot",
             ),

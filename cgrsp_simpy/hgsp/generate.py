@@ -31,6 +31,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.hgsp.instance import CLUSTERS, COLUMNS, Gpu, Instance, cluster
 
 # speed used for task times in the deadline distributions: the A30 of the text
@@ -112,7 +113,8 @@ class Level:
             f"{pair[0]:g} to {pair[1]:g}{unit}" for unit, pair in spans if any(pair)
         )
         return (
-            f"{self.tasks} tasks on {len(self.gpus)} GPUs, load {self.load:.4g},"
+            f"{many(self.tasks, 'task')} on {many(len(self.gpus), 'GPU')}, load"
+            f" {self.load:.4g},"
             f" slack {slack or 'none'}"
         )
 

@@ -23,6 +23,7 @@ from cgrsp_simpy.base.checks import (
     refuse,
     require,
     set_columns,
+    shown,
 )
 from cgrsp_simpy.base.files import (
     check_keys,
@@ -32,8 +33,8 @@ from cgrsp_simpy.base.files import (
     listed,
     make,
     number_or_text,
+    opened,
     read_toml,
-    text_of,
 )
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -394,7 +395,7 @@ def _timed(cells: dict[str, str], gpus: tuple[Gpu, ...]) -> list[str]:
 
 def _number(line: int, column: str, text: str | None) -> float:
     return read_as(
-        float, text or "", f"line {line}: {column}(={text!r}) must be a number"
+        float, text or "", f"line {line}: {column}(={shown(text)}) must be a number"
     )
 
 
@@ -418,13 +419,14 @@ def read_orlib(
     """
     if tasks is not None:
         check_whole("tasks of an instance", tasks, least=1)
-    with faults_of(path), text_of(path, "latin-1") as file:
+    with faults_of(path), opened(Path(path)) as file:
         numbers = read_as(
             lambda text: np.array(text.split(), np.float64),
             file.read(),
             "not a list of numbers",
         )
-        n, number = tasks or ORLIB_TASKS.get(Path(path).stem), len(numbers)
+        stem, number = Path(path).name.partition(".")[0], len(numbers)
+        n = tasks or ORLIB_TASKS.get(stem)
         if n is None:
             sizes = [
                 n for n in ORLIB_TASKS.values() if number and number % (3 * n) == 0

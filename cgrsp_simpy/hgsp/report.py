@@ -51,6 +51,7 @@ class HgspReport(Report):
     tested = ("weighted_tardiness", "dmr_pct", "act_s")
     precise = "weighted_tardiness"
     keeps_jobs = True
+    groups = ("task", "gpu_number", "gpu", "planned_gpu_number")
 
     def summary(self, run: Run) -> dict[str, float]:
         """Return the metrics (hgsp.txt equations 1, 7 to 12), lower_bound and gap_pct.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cgrsp_simpy.base.policy import AssignmentError
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine import view as engine
 from cgrsp_simpy.engine.claim import Claim, Part
 from cgrsp_simpy.engine.resources import ResourceSpec
@@ -49,7 +50,8 @@ class View(engine.View):
         batch: Batch = self._run.plan[number]
         if batch.held >= batch.service.max_batch:
             raise AssignmentError(
-                f"replica {chosen.index}, which already has {batch.held} requests"
+                f"replica {chosen.index}, which already has"
+                f" {many(batch.held, 'request')}"
             )
         batch.held += 1
         batch.backlog += request.prompt_tokens

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.report import NO_COLUMNS, Report
 from cgrsp_simpy.engine.run import Run
@@ -56,6 +57,7 @@ class LlmReport(Report):
     tested = ("ttft_s", "e2e_s", "weighted_e2e_s", "goodput_pct")
     precise = "e2e_s"
     keeps_jobs = True
+    groups = ("job", "name", "prompt_tokens", "output_tokens", "resources")
 
     def summary(self, run: Run) -> dict[str, float]:
         """Return the figures of `metrics`.
@@ -104,7 +106,8 @@ class LlmReport(Report):
         if kind == "submit":
             return (
                 f"request {request.name}, {request.prompt_tokens} prompt and"
-                f" {request.output_tokens} output tokens, weight {request.weight:g}"
+                f" {many(request.output_tokens, 'output token')}, weight"
+                f" {request.weight:g}"
             )
         since = "of wait" if kind == "start" else "after its arrival"
         return f"{claim.env.now - request.submit_s:.2f} s {since}"

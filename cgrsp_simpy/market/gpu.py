@@ -7,7 +7,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Annotated
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_one_of,
+    check_whole,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import csv_rows, faults_in, faults_of
 from cgrsp_simpy.base.parameters import (
     Entries,
@@ -144,7 +150,7 @@ def round_robin(
         return tuple(gpus[i % len(gpus)] for i in range(slots))
     if isinstance(slots, str) or not isinstance(slots, Sequence) or not slots:
         raise InputError(
-            f"slots(={slots!r}) must be a whole number >= 1 or a non-empty list"
+            f"slots(={shown(slots)}) must be a whole number >= 1 or a non-empty list"
             " of GPU type names"
         )
     by_name = {gpu.name: gpu for gpu in gpus}

@@ -282,8 +282,11 @@ def make_all(
     files, printed and reproduced numbers, and seconds, or its error. Raises InputError
     for a folder that cannot be written.
     """
+    from cgrsp_simpy.plots.figure import check_look  # loads matplotlib
+
     folder = Path(out)
     check_folder(folder)
+    check_look(**{"style": "print", "width": None, **(style or {})})
     versions = {package: version(package) for package in VERSIONED}
     versions["python"] = platform.python_version()
     heading = {"seeds": seeds, "style": dict(style or {}), "versions": versions}

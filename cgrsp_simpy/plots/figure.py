@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
 from itertools import combinations
@@ -23,7 +23,14 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.files import faults_of, number_or_text, output_path, write_files
+from cgrsp_simpy.base.files import (
+    check_folder,
+    faults_of,
+    number_or_text,
+    output_path,
+    write_files,
+    write_whole,
+)
 from cgrsp_simpy.base.table import csv_text, from_cell, progress
 from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_literal
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
@@ -111,7 +118,7 @@ class Figure:
         self, path: str | Path, style: Style = "print", *, width: float | None = None
     ) -> Canvas:
         """Draw the figure from its CSV; style, width: as in `Gallery.figure`."""
-        with _faults_of(Path(path)):
+        with _faults_of(style, Path(path)):
             return self.drawn(self.read(_text_of(Path(path))), style, width=width)
 
     def drawn(
@@ -164,7 +171,7 @@ class Figure:
         endings = (*ENDINGS, *["pgf"] * pgf)
         folder = output_path("folder", folder)
         paths = [folder / f"{self.stem}.{ending}" for ending in ("csv", *endings)]
-        with _faults_of(paths[0]) if rows is None else nullcontext():
+        with _faults_of(style, paths[0] if rows is None else None):
             text = _text_of(paths[0]) if rows is None else csv_text(rows)
             canvas = self.drawn(self.read(text), style, runs, width=width)
             if pgf:
@@ -300,24 +307,24 @@ class Gallery:
         """
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
+        check_folder(folder)
         ids = tuple(self.figures) if ids is None else ids
         for id in ids:
             check_one_of("figure", id, self.figures)
         chosen = {id: self.figures[id] for id in ids}
         runs = self.runs(**sizes, executor=executor) if runs is None else runs
-        rows = {
-            id: _rows(chosen[id], runs) for id in progress(ids, unit=" figures' runs")
-        }
-        contents = dict[Path, bytes]()
+        rows, paths = dict[str, list[Row]](), list[Path]()
         for id in progress(ids, unit=" figures"):
-            contents |= chosen[id].contents(
+            rows[id] = _rows(chosen[id], runs)
+            # an interrupt keeps the figures that are complete
+            paths += chosen[id].write(
                 folder, rows[id], style, runs, width=width, pgf=pgf
             )
         if list(ids) == list(self.figures):
             read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
-            contents[folder / "README.md"] = self._index(read, runs).encode()
-        write_files(contents)
-        return [*contents]
+            paths.append(folder / "README.md")
+            write_whole(paths[-1], self._index(read, runs).encode())
+        return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
         lines = self.intro(runs)
@@ -426,15 +433,22 @@ def _text_of(path: Path) -> str:
 
 
 @contextmanager
-def _faults_of(path: Path) -> Iterator[None]:
-    """Raise InputError with the file's name if a figure cannot be drawn from it."""
+def _faults_of(style: Style, path: Path | None) -> Iterator[None]:
+    """Raise InputError if a figure cannot be drawn with the user's settings, or from
+    the file that is read.
+    """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", RuntimeWarning)  # for numbers that overflow
+            if path:  # for numbers that overflow
+                warnings.simplefilter("error", RuntimeWarning)
             yield
     except (InputError, MemoryError):
         raise
     except Exception as error:  # drawing may fail in any way
+        allowed = "settings with which matplotlib can draw the figure"
+        require(isinstance(style, str), "style", style, allowed)
+        if path is None:
+            raise
         raise InputError(
             f"{path} must be unchanged since its command wrote it"
         ) from error

@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from cgrsp_simpy.analysis import metrics
 from cgrsp_simpy.base.checks import InputError, entries_of, require
 from cgrsp_simpy.base.parameters import Positive, checked
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.base.timeline import (
     PHASES,
     Timeline,
@@ -340,7 +341,7 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
             for n in range(len(warm_up.means))
         ]
     )
-    mean_label = f"mean of {warm_up.seeds} runs"
+    mean_label = f"mean of {many(warm_up.seeds, 'run')}"
     for values, usual in (
         (warm_up.means, {"color": "0.75", "label": mean_label}),
         (means, {"color": looks(["mean"])[0].colour, "label": "moving average"}),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
-from cgrsp_simpy.base.checks import InputError, check_one_of, require
+from cgrsp_simpy.base.checks import InputError, check_one_of, nearest, require, shown
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.timeline import PHASES
 
@@ -235,13 +235,20 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
         changes,
         "a name or a mapping of matplotlib settings",
     )
-    try:
-        settings = RcParams(dict(changes))
-    except (KeyError, ValueError) as error:
-        raise InputError(f"style: {str(error.args[0]).splitlines()[0]}") from None
     now, default = (
         cast(dict[str, Any], params) for params in (rcParams, rcParamsDefault)
     )
+    settings = cast(dict[str, Any], RcParams())
+    for key, value in changes.items():
+        if key not in default:
+            raise InputError(
+                f"unknown setting of style {shown(key)}{nearest(str(key), default)}"
+                " (allowed: those of matplotlib.rcParams)"
+            )
+        allowed = f"a value that matplotlib allows, such as {shown(default[key])}"
+        with suppress(ValueError):
+            settings[key] = value
+        require(key in settings, f"style: {key}", value, allowed)
     usual = {
         key: value for key, value in STYLE[name].items() if now[key] == default[key]
     }

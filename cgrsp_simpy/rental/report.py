@@ -72,6 +72,8 @@ class RentalReport(Report):
             "utilisation_pct": more,
         }
         shown = [name for old in self.shown for name in (old, *after.get(old, ()))]
+        kinds = RECORD | model.columns
+        self.groups = [*(name for name in kinds if kinds[name][0] != "f"), "slots"]
         self.metrics = metrics
         self.shown = tuple(name for name in shown if name in (*metrics, *GAPS))
 

@@ -18,6 +18,7 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     require,
+    shown,
 )
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -664,7 +665,7 @@ def _classes(log: Log, column: str, deadlines: Deadlines) -> tuple[int, ...]:
     for name, line in zip(log.tags[column], log.line.tolist()):
         if name and name not in names:
             raise InputError(
-                f"{log.path}: line {line}: {column}(={name!r}) must be one of"
+                f"{log.path}: line {line}: {column}(={shown(name)}) must be one of"
                 f" {', '.join(names)}"
             )
     return tuple(names.index(name) if name else -1 for name in log.tags[column])

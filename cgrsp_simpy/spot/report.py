@@ -63,6 +63,7 @@ class SpotReport(Report):
     )
     tested = ("cost_usd",)
     precise = "cost_usd"
+    groups = ("job", "restarts", "taken")
 
     def summary(self, run: Run) -> dict[str, float]:
         return figures(run.plan)

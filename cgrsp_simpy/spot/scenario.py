@@ -7,7 +7,11 @@ from typing import Annotated, Any
 
 import simpy
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.parameters import (
     Count,
     Positive,
@@ -119,7 +123,7 @@ class Scenario(Model):
         least_h = self.hours + self.overhead
         if self.deadline < least_h - 1e-9:
             raise InputError(
-                f"deadline(={self.deadline!r}) must be at least hours + overhead,"
+                f"deadline(={shown(self.deadline)}) must be at least hours + overhead,"
                 f" {least_h:g} h: otherwise it cannot be met even on demand"
             )
         price, spot_usd = self.on_demand_usd_per_h, self.spot_usd_per_h

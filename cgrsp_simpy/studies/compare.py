@@ -23,7 +23,7 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.metric import Metric
-from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.base.table import Table, many
 from cgrsp_simpy.engine.events import value_text
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.report import Report
@@ -38,15 +38,7 @@ from cgrsp_simpy.studies.replicate import (
     simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store, open_store
-from cgrsp_simpy.studies.study import (
-    Results,
-    Row,
-    Study,
-    counted,
-    interval,
-    many,
-    mean_of,
-)
+from cgrsp_simpy.studies.study import Results, Row, Study, counted, interval, mean_of
 from cgrsp_simpy.studies.subject import subject_of
 
 MOST_SEEDS = 10_000  # limit of the search for a precision
@@ -276,6 +268,7 @@ def by_column(
     scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
 ) -> list[Row]:
     """Return the rows of `Comparison.by`; named: policies by label."""
+    subject_of(scenario).report.check_column(column)
     groups: dict[tuple[str, str], list[Row]] = {}
     for (name, policy), seed in itertools.product(named.items(), seeds):
         for row in simulate_for_study(scenario, policy, seed).by(column):

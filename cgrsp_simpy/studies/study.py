@@ -26,6 +26,7 @@ from cgrsp_simpy.base.table import (
     digits,
     html_text,
     json_text,
+    many,
     or_none,
     to_pandas,
     visible,
@@ -375,11 +376,6 @@ def counted(noun: str, names: Sequence[str]) -> str:
         return f"{noun} {names[0]}"
     few = ", ".join(names[:4])
     return f"{plural} {few}" if len(names) < 6 else f"{len(names)} {plural} {few}, ..."
-
-
-def many(number: int, noun: str) -> str:
-    """Format a count with its noun."""
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def failure_lines(study: Results) -> list[str]:

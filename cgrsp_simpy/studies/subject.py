@@ -13,6 +13,7 @@ from cgrsp_simpy.base.checks import (
     is_number,
     nearest,
     require,
+    shown,
 )
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.parameters import hints, meanings
@@ -195,7 +196,7 @@ class Subject:
                     f"allowed: {', '.join(known)}" if len(known) <= FEW else several
                 )
                 meant = nearest(name, known) or f" ({listed})"
-                raise InputError(f"unknown parameter {name!r}{meant}")
+                raise InputError(f"unknown parameter {shown(name)}{meant}")
         return {name: every[name] for name in names}
 
     def completed(self, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -147,7 +147,8 @@ def _waiting(
     patience_s = policy.wait_s if as_printed else policy.wait_s / load.kappa
     queue = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12
     wait_s = queue.wait_s
-    # Eq. 13; the jobs that wait in vain, f_under r b, are printed as (1 - f_under) r b
+    # Eq. 13, and f_under r b for jobs that wait in vain; the paper's substitution in
+    # Eq. 12 gives (1 - f_under) r b
     if policy.balks:
         wait_s = wait_s - (1 - errors.wait_under) * queue.left * patience_s
     # Eq. 14, Eq. 26

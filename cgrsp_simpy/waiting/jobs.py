@@ -29,6 +29,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.logs import Log, Reading, Tags, read_log
 
 CHUNK = 65_536  # jobs made at a time; the numbers do not depend on it
@@ -95,7 +96,8 @@ class ExponentialJobs:
     service_s: Positive = parameter("1 / mu, seconds, > 0.", default=500.0)
 
     def __str__(self) -> str:
-        return f"{self.jobs} jobs ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
+        jobs = many(self.jobs, "job")
+        return f"{jobs} ({self.rate_per_s:g}/s, mean {self.service_s:g} s)"
 
     def chunks(self, seed: int) -> Iterator[Chunk]:
         """Yield the jobs of a seed in chunks; the first job arrives after one gap."""
@@ -150,9 +152,9 @@ class ListedJobs:
 
     def __str__(self) -> str:
         return (
-            f"{self.jobs} jobs"
+            f"{many(self.jobs, 'job')}"
             if self.name == "jobs"
-            else f"{self.name}, {self.jobs} jobs"
+            else f"{self.name}, {many(self.jobs, 'job')}"
         )
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Bools, Floats, Ints
-from cgrsp_simpy.base.checks import InputError, check_whole, read_as, require
+from cgrsp_simpy.base.checks import InputError, check_whole, read_as, require, shown
 from cgrsp_simpy.base.files import csv_rows, faults_in, faults_of
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -22,10 +22,7 @@ from cgrsp_simpy.base.parameters import (
 )
 
 GB_PER_CORE = 4.0  # fixed machine, as on an m5.16xlarge
-WRITTEN = (
-    "machines(={0!r}) must be a number of machines with their cores and GB, such as"
-    " 3, 3x64 or 3x64x256"
-)
+WRITTEN = "a number of machines with their cores and GB, such as 3, 3x64 or 3x64x256"
 
 
 @declared("{} price")
@@ -161,13 +158,9 @@ def shared_machines(text: str) -> tuple[Size, ...]:
     A memory in GB may follow, as in "3x64x256"; by default it is GB_PER_CORE times the
     cores. Raises InputError for an invalid string.
     """
-    numbers = [read_as(float, part, WRITTEN.format(text)) for part in text.split("x")]
-    require(
-        len(numbers) in (2, 3),
-        "machines",
-        text,
-        "a number of machines with their cores and GB, such as 3, 3x64 or 3x64x256",
-    )
+    message = f"machines(={shown(text)}) must be {WRITTEN}"
+    numbers = [read_as(float, part, message) for part in text.split("x")]
+    require(len(numbers) in (2, 3), "machines", text, WRITTEN)
     number, cores, memory_gb = [*numbers, GB_PER_CORE * numbers[1]][:3]
     for what, value in (("machines", number), ("cores of a machine", cores)):
         require(value.is_integer(), what, value, "a whole number")

@@ -205,6 +205,7 @@ class WaitingReport(Report):
     shown = ("wait_s", "price", "on_demand_fraction", "opportunity")
     tested = shown
     precise = "wait_s"
+    groups = ("job", "cores", "on_demand")
 
     def tally(self) -> Tally:
         return Tally(

@@ -23,7 +23,7 @@ from cgrsp_simpy.base.parameters import (
 )
 from cgrsp_simpy.base.policy import Named, chosen
 from cgrsp_simpy.base.streams import Draw, stream
-from cgrsp_simpy.base.table import Table, rounded
+from cgrsp_simpy.base.table import Table, many, rounded
 from cgrsp_simpy.engine.events import Listener, delay_until, policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, pools, slots
@@ -359,7 +359,7 @@ class Scenario(Model):
         ):
             for row in np.flatnonzero(~allowed)[:1]:
                 raise InputError(
-                    f"job {first_id + row} ({chunk.cores[row]} cores,"
+                    f"job {first_id + row} ({many(chunk.cores[row], 'core')},"
                     f" {chunk.memory_gb[row]:g} GB) fits on {nowhere}"
                 )
 

@@ -19,7 +19,6 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
 
 SEED = 11_000  # the first seed of all runs
@@ -62,7 +61,7 @@ fast = np.array(days.values("one fast", "machine_wait"))
 slow = np.array(days.values("two slow", "machine_wait"))
 other = np.array(others.values("two slow", "machine_wait"))
 for name, x in (("one fast", fast), ("two slow", slow)):
-    wait = statistics.mean(x)
+    wait = cg.statistics.mean(x)
     print(f"{name}: mean wait {wait.mean:.2f} ± {wait.half_width:.2f} min")
 
 # %% [markdown]
@@ -94,8 +93,10 @@ print(claim("With common random numbers hardly ever", wrong_common, below=0.1))
 # runs there are no pairs; the interval uses both variances (Welch's t).
 
 # %%
-paired = statistics.paired_difference(slow, fast)
-half = np.hypot(statistics.mean(fast).half_width, statistics.mean(other).half_width)
+paired = cg.statistics.paired_difference(slow, fast)
+half = np.hypot(
+    cg.statistics.mean(fast).half_width, cg.statistics.mean(other).half_width
+)
 correlation = np.corrcoef(slow, fast)[0, 1]
 gain = (half / paired.half_width) ** 2
 print(f"common random numbers: {paired.mean:+.2f} ± {paired.half_width:.2f} min")
@@ -121,7 +122,7 @@ print(claim("But the customers stay longer in the bank", response, above=0))
 mixed = {name: {**how, "one_stream": True} for name, how in SYSTEMS.items()}
 lost = cg.compare(bank, mixed, seeds=range(SEED, SEED + 60))
 lost_min = lost.differences()["two slow"]["machine_wait"]
-kept_min = statistics.paired_difference(slow[:60], fast[:60])
+kept_min = cg.statistics.paired_difference(slow[:60], fast[:60])
 print(f"a stream per purpose: {kept_min.mean:+.2f} ± {kept_min.half_width:.2f} min")
 print(f"one stream:           {lost_min.mean:+.2f} ± {lost_min.half_width:.2f} min")
 wider = lost_min.half_width / kept_min.half_width
@@ -138,9 +139,9 @@ print(claim("With one stream the interval is several times as wide", wider, abov
 # %%
 short = cg.compare(bank, [{"customers": 20}], seeds=range(SEED + 500, SEED + 1500))
 x = np.reshape(short.values(short.policies[0], "machine_wait"), (100, 2, 5))
-p_values = [statistics.paired_test(one, two).p for one, two in x]
+p_values = [cg.statistics.paired_test(one, two).p for one, two in x]
 alone = sum(p < 0.05 for p in p_values)
-corrected = sum(p < 0.05 for p in statistics.holm(p_values))
+corrected = sum(p < 0.05 for p in cg.statistics.holm(p_values))
 print(f"p below 0.05: {alone} of 100 tests, after Holm's correction {corrected}")
 print(claim("Some tests find a difference that does not exist", alone, above=0))
 print(claim("After Holm's correction at most one does", corrected, below=1.5))
@@ -216,10 +217,10 @@ draw_figure()
 #    per customer.
 
 # %%
-one, two = statistics.mean(fast[:20]), statistics.mean(slow[:20])
+one, two = cg.statistics.mean(fast[:20]), cg.statistics.mean(slow[:20])
 overlap = two.high - one.low
 print(claim("2. The intervals overlap", overlap, above=0))
-twenty = statistics.paired_difference(slow[:20], fast[:20])
+twenty = cg.statistics.paired_difference(slow[:20], fast[:20])
 print(claim("2. The paired interval excludes 0", twenty, below=0))
 faster = {"as it is": {}, "1 % faster": {"work": 0.891}}
 little = cg.compare(bank, faster, seeds=range(SEED, SEED + 60))

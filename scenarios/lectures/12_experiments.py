@@ -27,7 +27,6 @@ from scipy.optimize import minimize
 from scipy.stats import f as f_distribution
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
@@ -98,8 +97,8 @@ NAMES = ("s", "d", "lead")
 effects = {}
 for columns in sorted(product((0, 1), repeat=3), key=sum)[1:]:
     name = " x ".join(NAMES[k] for k in range(3) if columns[k])
-    effects[name] = statistics.mean((signs**columns).prod(axis=1) @ y / 4)
-adjusted = statistics.holm([effect.p for effect in effects.values()])
+    effects[name] = cg.statistics.mean((signs**columns).prod(axis=1) @ y / 4)
+adjusted = cg.statistics.holm([effect.p for effect in effects.values()])
 print("effect on the cost, USD per month; * p < 0.05 after Holm's correction")
 for (name, effect), p in zip(effects.items(), adjusted):
     mark = "*" if p < 0.05 else ""
@@ -114,13 +113,13 @@ print(claim("s and d interact", effects["s x d"], above=0))
 # %%
 by_setting = dict(zip(design, y))
 base, with_d, with_s, both = (by_setting[s, d, 1.0] for s in (20, 40) for d in (20, 60))
-summed = statistics.mean(with_s + with_d - base)
+summed = cg.statistics.mean(with_s + with_d - base)
 print(f"base {base.mean():.1f}, s = 40 {with_s.mean():.1f}, d = 60 {with_d.mean():.1f}")
 print(f"both, added up {summed.mean:.1f}, measured {both.mean():.1f} USD per month")
-error = statistics.paired_difference(both, with_s + with_d - base)
+error = cg.statistics.paired_difference(both, with_s + with_d - base)
 print(claim("The sum is several USD too low", error, above=3))
 later = {
-    s: statistics.paired_difference(by_setting[s, 20, 1.0], by_setting[s, 20, 0.5])
+    s: cg.statistics.paired_difference(by_setting[s, 20, 1.0], by_setting[s, 20, 0.5])
     for s in (20, 40)
 }
 print(claim("s = 20: a longer lead time costs more", later[20], above=0))
@@ -203,7 +202,7 @@ settings = [(20, 20), *(tuple(np.rint(best.x).tolist()) for best in winners.valu
 test = costs(settings, range(SEED + 200, SEED + 240))
 gains = {}
 for k, name in enumerate(winners, start=1):
-    gains[name] = statistics.paired_difference(test[k], test[0])
+    gains[name] = cg.statistics.paired_difference(test[k], test[0])
     s, d = settings[k]
     print(f"{name:13}: s = {s:.0f}, d = {d:.0f}, cost {test[k].mean():.1f},", end=" ")
     print(f"change {gains[name].mean:+.1f} ± {gains[name].half_width:.1f} USD")
@@ -222,7 +221,7 @@ seeds = np.arange(SEED + 1000, SEED + 1000 + 20 * len(others)).reshape(-1, 20).t
 contest = np.concatenate([costs([at], row) for at, row in zip(others, seeds)])
 elsewhere = (contest.sum(axis=1, keepdims=True) - contest) / 19
 winner = contest.argmin(axis=0), np.arange(20)
-bias = statistics.mean(contest[winner] - elsewhere[winner])
+bias = cg.statistics.mean(contest[winner] - elsewhere[winner])
 print(f"the winner's run is {bias.mean:+.2f} ± {bias.half_width:.2f} USD off")
 
 

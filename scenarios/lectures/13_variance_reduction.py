@@ -26,7 +26,6 @@ import simpy
 from matplotlib import pyplot as plt
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.plots.style import MISSED
 
@@ -79,7 +78,7 @@ def variance_ratio(plain, reduced):
     rows = cg.Draw(SEED)("bootstrap").integers(RUNS, size=(1000, RUNS))
     ratios = plain[rows].var(axis=1) / reduced[rows].var(axis=1)
     low, high = np.quantile(ratios, [0.025, 0.975])
-    return statistics.Mean(plain.var() / reduced.var(), low, high, RUNS)
+    return cg.statistics.Mean(plain.var() / reduced.var(), low, high, RUNS)
 
 
 ratios = {}
@@ -87,7 +86,7 @@ ratios = {}
 
 def report(name, plain, reduced):
     ratios[name] = ratio = variance_ratio(plain, reduced)
-    means = (statistics.mean(plain), statistics.mean(reduced))
+    means = (cg.statistics.mean(plain), cg.statistics.mean(reduced))
     cells = (f"{mean.mean:7.2f} ± {mean.half_width:.2f}" for mean in means)
     interval = f"{ratio.mean:9.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
     print(f"{name:30}", *cells, interval)
@@ -95,7 +94,7 @@ def report(name, plain, reduced):
 
 u, second = uniforms("first"), uniforms("second")
 plain, independent = waits_s(u), waits_s(second)
-wait = statistics.mean(plain)
+wait = cg.statistics.mean(plain)
 print(f"{RUNS} runs: mean wait {wait.mean:.2f} ± {wait.half_width:.2f} s")
 
 # %% [markdown]
@@ -158,7 +157,7 @@ first_s = np.where(busy < LOAD, -MEAN_S / 2 / (1 - LOAD) * np.log1p(-size), 0.0)
 runs = zip(gaps_s, works_s / 2, first_s)
 fast_s = np.array([wait_s(gaps, works, 1, first) for gaps, works, first in runs])
 formula_s = float(cg.queueing.mmc(1 / GAP_S, 2 / MEAN_S, 1).wait_s)
-control = statistics.mean(fast_s)
+control = cg.statistics.mean(fast_s)
 print(f"M/M/1: {control.mean:.2f} ± {control.half_width:.2f} s", end=", ")
 print(f"formula {formula_s:.2f} s")
 inputs = (gaps_s.mean(axis=1), GAP_S), (works_s.mean(axis=1), MEAN_S)
@@ -244,11 +243,11 @@ draw_figure()
 # %%
 harm = ratios["antithetic, off the plan"].mean
 print(claim("1. The variance ratio is below 1", harm, below=1))
-right_s = statistics.mean(controlled(plain, external))
-wrong_s = statistics.mean(controlled(plain, (fast_s, 1.2 * formula_s)))
+right_s = cg.statistics.mean(controlled(plain, external))
+wrong_s = cg.statistics.mean(controlled(plain, (fast_s, 1.2 * formula_s)))
 shift = (wrong_s.mean - right_s.mean) / right_s.half_width
 print(claim("2. The shift is more than the half width", shift, above=1))
-halves = [statistics.mean(x).half_width for x in (faster, other_faster)]
+halves = [cg.statistics.mean(x).half_width for x in (faster, other_faster)]
 widths = halves[0] / halves[1]
 print(claim("3. Both intervals are about equally wide", widths, above=0.7, below=1.4))
 

@@ -23,7 +23,6 @@ from matplotlib import pyplot as plt
 from scipy.stats import binom, t
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.analysis import statistics
 from cgrsp_simpy.exercises import claim
 from cgrsp_simpy.papers.thesis.experiments import TABLES, reproduce
 from cgrsp_simpy.papers.thesis.verdict import judged, tally
@@ -154,9 +153,11 @@ days = cg.compare(normal, ["fifo", "edf", "spt", stocked], range(60))
 fifo, edf, placed = (np.array(days.values(name, "wait_min")) for name in names)
 others = cg.compare(normal, ["edf"], range(60, 120))
 other = np.array(others.values("edf", "wait_min"))
-paired = statistics.paired_difference(edf, fifo)
-order_only = statistics.paired_difference(edf, placed)
-half = np.hypot(statistics.mean(fifo).half_width, statistics.mean(other).half_width)
+paired = cg.statistics.paired_difference(edf, fifo)
+order_only = cg.statistics.paired_difference(edf, placed)
+half = np.hypot(
+    cg.statistics.mean(fifo).half_width, cg.statistics.mean(other).half_width
+)
 print(f"edf - fifo, paired:      {paired.mean:+.2f} ± {paired.half_width:.2f} min")
 print(f"edf - fifo, independent: {other.mean() - fifo.mean():+.2f} ± {half:.2f} min")
 print(f"edf - fifo, stocked: {order_only.mean:+.3f} ± {order_only.half_width:.3f} min")

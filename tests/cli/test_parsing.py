@@ -128,6 +128,53 @@ REFUSED = {  # a command -> the content of its error line
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
+    # places to write to, before logs are read or anything is computed
+    **{
+        line: ["/dev/null is not a directory"]
+        for line in (
+            "plan none.csv --limit p95=600 --out /dev/null/x",
+            "compare rental trace=none.csv --out /dev/null/x",
+            "sweep rental trace=none.csv slots=4,5 --out /dev/null/x",
+            "advise rental trace=none.csv --report /dev/null/x",
+            "bound rental trace=none.csv --frontier --report /dev/null/x",
+            "market report none.csv --out /dev/null/x",
+            "market fit none.csv --out /dev/null/x.toml",
+            "papers figures waiting trace=none.csv --out /dev/null/x",
+            "papers all --out /dev/null/x",
+            "papers tables thesis none --out /dev/null/x",
+            "step rental trace=none.csv --html /dev/null/x.html",
+            "run quiet --show events --show /dev/null/x.png",
+            "lectures 99 --slides /dev/null/x",
+            "lectures --browser /dev/null/x --pyodide none",
+        )
+    },
+    # styles
+    **{
+        f"papers figures thesis 3.1 --style {style}": words
+        for style, words in {
+            "font.size=abc": ["font.size(='abc')", "allows, such as 10.0"],
+            "font.sise=9": ["unknown setting of style 'font.sise'", "'font.size'?"],
+            "font.size=8,font.size=9": ["font.size=8", "different settings"],
+            "pgf=maybe": ["pgf(='maybe') must be yes or no"],
+        }.items()
+    },
+    "papers all --out x --style font.size=abc": ["font.size(='abc')"],
+    # values of thousands of characters
+    **{
+        line.replace("X", 5000 * "x"): ["x" * 150 + "...x"]
+        for line in (
+            "X",
+            "run X",
+            "run X.py:shop",
+            "run quiet X=1",
+            "run quiet --format X",
+            "run quiet --policy rh:X",
+            "compare quiet --seeds X",
+            "advise quiet --load X",
+            "plan X --limit p95=600",
+            "papers figures thesis 3.1 --out X",
+        )
+    },
     # parameters as options, and verbs behind scenarios
     "compare --slots 7 hectic": [
         "unrecognized arguments: --slots; parameters are written as NAME=VALUE"
@@ -147,6 +194,13 @@ def test_wrong_use_gives_a_one_line_error_and_leaves_nothing(
     for line, words in REFUSED.items():
         check_bad_input(outcome(capsys, *line.split()), words)
         assert not [*tmp_path.iterdir()], line
+
+
+@pytest.mark.slow
+def test_a_style_with_which_nothing_can_be_drawn_is_refused(capsys, tmp_path):
+    line = ["papers", "figures", "thesis", "3.1", "--out", str(tmp_path), "--style"]
+    words = ["style(={'image.cmap': 'x'})", "can draw the figure"]
+    check_bad_input(outcome(capsys, *line, "image.cmap=x"), words)
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])

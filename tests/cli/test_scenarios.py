@@ -47,6 +47,7 @@ number = 3
         ("0:2+9.5:4", tuple[tuple[float, int], ...], [(0, 2), (9.5, 4)]),
         ("0:2+9:4", tuple, [(0, 2), (9, 4)]),
         ("0:2", list, [(0, 2)]),
+        ("1+16:24:32", tuple[tuple[int, ...], ...], [1, (16, 24, 32)]),
         ("a:2+9:b", list, ["a:2", "9:b"]),
         ("x", int, "x"),  # which is then rejected
         ("a+b", str, "a+b"),
@@ -228,6 +229,11 @@ def test_pairs_of_numbers_are_listed_as_they_are_given(tmp_path, monkeypatch, ca
     assert "4.00" in output(capsys, "run", "own.py:shop", "plan=0:1+60:3")
     delays = Worded("hectic", ["market.delay_s=0:1+3:12+60:72"]).scenario.market.delay_s
     assert delays == ((0, 1), (3, 12), (60, 72))
+    word = "source.mix.gpus=1+2+4+8+16:24:32"
+    assert Worded("cluster", [word]).scenario == cg.cluster.Scenario()
+    assert f"{word}\n" in output(capsys, "parameters", "cluster")
+    assert "plan=5\n" in output(capsys, "parameters", "own.py:shop", "plan=5")
+    check_refused(lambda: Worded("own.py:shop", ["plan=5,0:3"]).single("run"), "=5,0:3")
 
 
 @pytest.mark.parametrize("name", [*SCENARIOS, "month"])

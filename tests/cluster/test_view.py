@@ -185,7 +185,7 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
 test_a_scheduler_that_starts_nobody_is_told_who_waits = refusals(
     (
         lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
-        r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
+        r"left 1 job waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
         r" idle",
     ),
     error=cg.PolicyError,

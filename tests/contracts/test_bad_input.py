@@ -10,6 +10,7 @@ import signal
 import textwrap
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support import check_refused, needs, outcome, refusals
@@ -1020,7 +1021,7 @@ def test_a_wrong_policy_file_gives_a_one_line_error(
         ),
         ("run quiet jobs=3 --show a.png --show b/c.html", 2),
         ("compare quiet jobs=3 --policies fifo --seeds 1 --out x/y", 2),
-        ("papers figures thesis 3.1 4.1 --out x", 6),
+        ("papers figures thesis 3.1 --out x", 3),
         pytest.param(
             "bound quiet jobs=3 --seeds 2 --policies fifo --frontier --report x",
             2,
@@ -1042,3 +1043,14 @@ def test_a_full_disk_leaves_nothing(line, number, refused, monkeypatch, tmp_path
     monkeypatch.setattr(os, "fsync", full)
     assert "No space left on device" in refused(*line.split())
     assert [*tmp_path.iterdir()] == [tmp_path / "a.png"]
+
+
+@pytest.mark.slow
+def test_an_interrupt_keeps_the_figures_that_are_complete(
+    capsys, monkeypatch, tmp_path
+):
+    calls, interrupt = itertools.count(1), partial(signal.raise_signal, signal.SIGINT)
+    monkeypatch.setattr(os, "fsync", lambda file: next(calls) < 6 or interrupt())
+    line = ["papers", "figures", "thesis", "3.1", "4.1", "--out", str(tmp_path)]
+    assert outcome(capsys, *line)[0] == 130
+    assert [path.stem for path in tmp_path.iterdir()] == ["figure_3_1"] * 4

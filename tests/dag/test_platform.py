@@ -270,7 +270,7 @@ BAD = {
         ),
     ],
     ".csv": [
-        ("", "GPUs(=0) must be at least one"),
+        ("", "the file is empty"),
         ("server,speed\n0,1\n", "unknown key in the header 'speed'"),
         (
             "server,server\n0,1\n",
@@ -321,4 +321,7 @@ def test_a_missing_file_and_a_wrong_extension_are_errors(tmp_path):
         r"must be a file that ends in .toml or .csv",
     )
     (tmp_path / "x.csv").write_bytes(b"\xff\xfe\x00")
-    check_refused(lambda: read_platform(tmp_path / "x.csv"), r"x.csv: not a CSV file")
+    check_refused(
+        lambda: read_platform(tmp_path / "x.csv"),
+        r"x.csv: not a text file in UTF-8, but in UTF-16",
+    )

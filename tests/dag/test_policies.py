@@ -228,7 +228,7 @@ WRONG = {
     "returned 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
     "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),
-    r"left 1 jobs waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
+    r"left 1 job waiting, job 0 \(node a is ready, 3 MB\), with 2 of 2 GPUs idle": (
         fork(),
         lambda view: [],
     ),

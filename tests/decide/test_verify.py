@@ -11,9 +11,9 @@ import pytest
 from support import check_bad_input, outcome, output
 
 from cgrsp_simpy.base import files as files_module
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cli import main
 from cgrsp_simpy.studies import store
-from cgrsp_simpy.studies.study import many
 
 
 @pytest.fixture

@@ -191,7 +191,7 @@ def test_an_incomplete_archive_is_rejected(tmp_path, content):
             "without other options",
         ),
         (["--browser", "FULL", "--pyodide", "DIR"], "must be an empty or a new folder"),
-        (["--browser", "FILE", "--pyodide", "DIR"], "must be an empty or a new folder"),
+        (["--browser", "FILE", "--pyodide", "DIR"], "file is not a directory"),
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
     ],
 )
@@ -211,13 +211,17 @@ def test_wrong_use_is_rejected_and_nothing_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_missing_jupyterlite_gives_an_error_that_names_the_extra(
-    tmp_path, monkeypatch
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [(None, "extra teach: pip install"), (sys, "cannot build the website: disk full")],
+)
+def test_a_jupyterlite_that_is_missing_or_fails_is_one_line(
+    module, words, tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", None)
-    check_refused(
-        lambda: browser.write(tmp_path / "site", [], None), ["extra teach: pip install"]
-    )
+    monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", module)
+    monkeypatch.setattr(browser, "PACKED", ())
+    monkeypatch.setattr(browser, "BUILD", "-c exit('lines\\ndisk\\x20full')")
+    check_refused(lambda: browser.write(tmp_path / "site", [], None), [words])
     assert not (tmp_path / "site").exists()
 
 

@@ -473,6 +473,7 @@ NUMBERS = {
         ),
         (lambda pilot, percent: days_needed(pilot, percent / 2), "whole width"),
         (lambda pilot, percent: days_needed(pilot, percent) - 8, "in all"),
+        (lambda pilot, percent: days_needed(pilot, percent) - 1, "back and forth"),
     ],
 }
 

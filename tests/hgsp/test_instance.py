@@ -297,7 +297,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
     [
         ("wt.txt", "1 2 3", 1, 40, ["numbers(=3)", "a multiple of 120"]),
         ("wt40.txt", "1 " * 300, 1, None, ["numbers(=300)", "a multiple of 120"]),
-        ("wt.txt", "", 1, 40, ["numbers(=0)"]),
+        ("wt.txt", "", 1, 40, ["wt.txt: the file is empty"]),
         ("wt.txt", "1 " * 120, 2, 40, ["index(=2)", "from 1 to 1"]),
         ("wt.txt", "a b", 1, 40, ["wt.txt: not a list of numbers"]),
         ("wt.txt", b"1 \xe9", 1, 40, ["wt.txt: not a list of numbers"]),

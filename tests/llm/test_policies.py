@@ -90,7 +90,7 @@ def test_the_view_shows_the_remaining_work_of_replicas():
     [
         (
             lambda view: [(each, view.resources[0]) for each in view.queue],
-            "assigned job 2 to replica 0, which already has 1 requests",
+            "assigned job 2 to replica 0, which already has 1 request",
         ),
         (
             lambda view: [(each, 0) for each in view.queue],
@@ -98,7 +98,7 @@ def test_the_view_shows_the_remaining_work_of_replicas():
         ),
         (
             lambda view: [],
-            "left 5 jobs waiting, job 1 (request 1, 300 prompt and 1 output tokens",
+            "left 5 jobs waiting, job 1 (request 1, 300 prompt and 1 output token",
         ),
     ],
 )

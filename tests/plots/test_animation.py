@@ -107,7 +107,7 @@ def test_without_ffmpeg_a_one_line_error_appears_before_anything_runs(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("file/a.html", "Not a directory"), ("folder.gif", "not of a folder")],
+    [("file/a.html", "file is not a directory"), ("folder.gif", "not of a folder")],
 )
 def test_an_unwritable_file_gives_a_one_line_error_and_leaves_nothing(
     name, message, tmp_path, capsys

@@ -93,7 +93,7 @@ def test_a_user_price_table(file):
         ),
         ("name,cores,memory_gb,price_per_h\na,1,4\n", ["line 2"]),  # a cell is missing
         ("name,cores,memory_gb,price_per_h\n", ["no machine size"]),
-        ("", ["columns"]),
+        ("", ["the file is empty"]),
         ("\0\0", []),
     ],
 )
@@ -221,7 +221,7 @@ test_what_cannot_be_is_refused_in_one_line = refusals(
                 two(memory_gb=1), waiting_policy("njw"), 1 * FREE, sizes=FREE
             )
         ),
-        ["job 2 (1 cores, 1 GB)", "for rent"],
+        ["job 2 (1 core, 1 GB)", "for rent"],
     ),
     (
         lambda: simulated(

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from cgrsp_simpy.analysis.statistics import paired_difference
 from cgrsp_simpy.base.arrays import Floats, Ints
-from cgrsp_simpy.base.table import half, with_halves
+from cgrsp_simpy.base.table import half, many, with_halves
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER
 from cgrsp_simpy.cluster.policies import hps_aging
 from cgrsp_simpy.cluster.report import STARVED_S, measured
@@ -513,7 +513,7 @@ def _(rows: list[Row]) -> str:
 
 def every(runs: Runs) -> str:
     """Return the numbers of jobs and seeds as text."""
-    return f"{runs.jobs} jobs on 8 nodes of 8 GPUs, {runs.seeds} seeds"
+    return f"{many(runs.jobs, 'job')} on 8 nodes of 8 GPUs, {many(runs.seeds, 'seed')}"
 
 
 def plus_minus(value: float, half_width: float) -> str:
@@ -774,7 +774,8 @@ def _intro(runs: Runs) -> list[str]:
         (
             "After “Reducing Fragmentation and Starvation in GPU Clusters"
             " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
-            f" on 8 nodes of 8 GPUs, {runs.jobs} jobs measured, {runs.seeds} seeds."
+            f" on 8 nodes of 8 GPUs, {many(runs.jobs, 'job')} measured,"
+            f" {many(runs.seeds, 'seed')}."
             " The paper"
             " prints neither the arrivals nor the distribution of durations"
             " within its classes; we chose both, so the published values"

@@ -17,7 +17,7 @@ from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import TwoOrMore, checked, limits
-from cgrsp_simpy.base.table import grouped, progress
+from cgrsp_simpy.base.table import grouped, many, progress
 from cgrsp_simpy.dag.generate import SCHEDULES, training_graph
 from cgrsp_simpy.dag.listing import ORDERS, heft, run_order
 from cgrsp_simpy.dag.platform import Servers
@@ -305,7 +305,8 @@ def _(rows: list[Row]) -> str:
     "Effects of order and of placement",
     (6.3, 3.6),
     note=lambda runs: (
-        f"{runs.graphs} Erdős–Rényi graphs of {runs.nodes} nodes, mean degree 3, on"
+        f"{runs.graphs} Erdős–Rényi graphs of {many(runs.nodes, 'node')}, mean degree"
+        " 3, on"
         " 10 GPUs;\n"
         f"{runs.budget.evaluations:,} plans evaluated by each search; 95 % intervals"
     ),
@@ -530,7 +531,8 @@ def _held(nodes: list[Row]) -> int:
     "Distance of plans and difference of their makespans",
     (6.3, 3.2),
     note=lambda runs: (
-        f"500 pairs of random plans of {runs.nodes} nodes on 10 GPUs. Even: each GPU"
+        f"500 pairs of random plans of {many(runs.nodes, 'node')} on 10 GPUs. Even:"
+        " each GPU"
         " equally likely;\n"
         "uneven: probabilities from a Dirichlet distribution of parameter 1, drawn for"
         " each plan"
@@ -653,7 +655,7 @@ def _(rows: list[Row]) -> str:
 
 
 def _intro(runs: Runs) -> list[str]:
-    few, many = (f"{number:,}" for number in runs.tasks)
+    few, more = (f"{number:,}" for number in runs.tasks)
     return [
         "# Figures of DAGs, drawn from this package's graphs and runs",
         (
@@ -661,11 +663,12 @@ def _intro(runs: Runs) -> list[str]:
             " Training via Hybrid Reinforcement Learning and Metaheuristic"
             " Optimization”. The authors' instances have no edges, and"
             " their public program has no agent. The first figure is of"
-            f" instances of this kind: {few} and {many} independent tasks on 50"
+            f" instances of this kind: {few} and {more} independent tasks on 50"
             " machines of one speed in the busy state, drawn from the"
             " distributions of Section 4.2 for small workloads; the"
             f" authors' files have no licence. The second is of {runs.graphs}"
-            f" Erdős–Rényi graphs of {runs.nodes} nodes with the same distribution of"
+            f" Erdős–Rényi graphs of {many(runs.nodes, 'node')} with the same"
+            " distribution of"
             " times, on 10 GPUs of three speeds. Every search evaluates"
             f" {runs.budget.evaluations:,}"
             " plans. The paper's 10 whales move 300 times, and for each of"

@@ -18,7 +18,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, checked
-from cgrsp_simpy.base.table import grouped, half, with_halves
+from cgrsp_simpy.base.table import grouped, half, many, with_halves
 from cgrsp_simpy.hgsp.bounds import lower_bound
 from cgrsp_simpy.hgsp.generate import LEVELS, Level, generate
 from cgrsp_simpy.hgsp.instance import Instance
@@ -220,9 +220,8 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _generated(runs: Runs) -> str:
-    return (
-        f"{runs.instances} instances per level, drawn like the paper's, 95 % intervals"
-    )
+    instances = many(runs.instances, "instance")
+    return f"{instances} per level, drawn like the paper's, 95 % intervals"
 
 
 @FIGURES.add(

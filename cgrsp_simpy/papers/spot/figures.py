@@ -9,6 +9,7 @@ from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import TwoOrMore, checked
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.market.zones import HOUR_S, TwoState
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots import marks
@@ -169,7 +170,8 @@ def _(rows: list[Row]) -> str:
     "Cost of waiting for spot instances, by deadline and overhead",
     (6.3, 3.8),
     note=lambda runs: (
-        f"48 h of computing, 0.97 USD/h on spot, 3.06 on demand; {runs.seeds} seeds,"
+        "48 h of computing, 0.97 USD/h on spot, 3.06 on demand;"
+        f" {many(runs.seeds, 'seed')},"
         " 95 % intervals;\n"
         f"{MADE_UP}"
     ),
@@ -263,7 +265,8 @@ def _intro(runs: Runs) -> list[str]:
         (
             "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
             " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
-            f" deadline, {runs.seeds} seeds. The paper's traces are not part of this"
+            f" deadline, {many(runs.seeds, 'seed')}. The paper's traces are not part"
+            " of this"
             " package; the market here is generated: a zone that is"
             f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
             " h on average,"

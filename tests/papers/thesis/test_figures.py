@@ -278,7 +278,7 @@ def test_a_figure_is_drawn_from_its_csv_without_a_run(monkeypatch, tmp_path):
         ("5.6", {"seeds": 1}, "a whole number >= 2"),
         ("5.6", {"csv": "none.csv"}, "none.csv: No such file"),
         ("5.6", {"csv": "none.csv", "seeds": 3}, "omitted if seeds is given"),
-        ("5.6", {"style": {"fnt": 3}}, "'fnt' is not a valid"),
+        ("5.6", {"style": {"fnt": 3}}, "unknown setting of style 'fnt'"),
         ("5.6", {"style": {"font.size": "big "}}, "font.size"),
         ("5.6", {"style": "big"}, "unknown style 'big'"),
         ("5.6", {"width": 0}, "a number > 0"),

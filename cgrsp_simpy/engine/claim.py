@@ -16,7 +16,7 @@ from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.timeline import CLAIM, PHASES, check_name
-from cgrsp_simpy.engine.events import job_id
+from cgrsp_simpy.engine.events import Callbacks, job_id
 from cgrsp_simpy.engine.resources import grant_now
 
 Interrupt = simpy.Interrupt
@@ -62,24 +62,6 @@ class JointRequest(simpy.Event):
 
 
 Turn = Any  # what a process yields: SimPy's request of a resource, or a JointRequest
-
-
-class Callbacks(list[Any]):
-    """Callbacks of a claim; `append` informs the claim that a process waits for it.
-
-    SimPy appends to the callbacks of an event when a process yields it, alone or within
-    a condition such as `claim | timeout`.
-    """
-
-    __slots__ = ("claim",)
-    claim: Claim
-
-    def append(self, callback: Any) -> None:
-        list.append(self, callback)
-        claim = self.claim
-        claim.awaited = True
-        if claim.answer is not PENDING:
-            claim.on_awaited()
 
 
 class Claim(simpy.Event):
@@ -158,9 +140,8 @@ class Claim(simpy.Event):
         self.env = run.env
         # the request comes first, so that the job has started when its process goes on
         self.callbacks = Callbacks(
-            [Claim._request_at_grant] if request_at_grant else ()
+            self, [Claim._request_at_grant] if request_at_grant else ()
         )
-        self.callbacks.claim = self
         self.run, self.job, self.patience_s = run, job, patience_s
         self.submit_s = self.env._now
         self.request_at_grant = request_at_grant

@@ -6,7 +6,7 @@ patience.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from heapq import heapify, heappush
@@ -208,6 +208,24 @@ def event_list(env: simpy.Environment) -> list[tuple[float, int, int, simpy.Even
     priority, number and event.
     """
     return sorted(env._queue, key=itemgetter(0, 1, 2))
+
+
+class Callbacks(list[Any]):
+    """Callbacks of an event; `append` informs the event that a process waits for it.
+
+    SimPy appends to the callbacks of an event when a process yields it, alone or within
+    a condition such as `claim | timeout`.
+    """
+
+    __slots__ = ("event",)
+
+    def __init__(self, event: Any, callbacks: Iterable[Any] = ()) -> None:
+        super().__init__(callbacks)
+        self.event = event
+
+    def append(self, callback: Any) -> None:
+        list.append(self, callback)
+        self.event.on_awaited()
 
 
 class ScheduledEvent(simpy.Event):

@@ -16,14 +16,14 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import chdir, contextmanager
-from random import getstate, setstate
+from random import Random, getstate, setstate
 from threading import RLock, current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
 from cloudpickle import cloudpickle as reducers
-from numpy.random import get_state, set_state
+from numpy.random import BitGenerator, get_state, set_state
 
 from cgrsp_simpy.base.checks import InputError, error_text
 from cgrsp_simpy.base.metric import users_part
@@ -49,7 +49,8 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """Run a policy on a seed without changing the state of the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
-    PolicyError if it draws from a generator that all runs of a process share.
+    PolicyError if it draws from a generator that all runs of a process share, or that
+    existed before the run: every seed would then draw the same values.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
@@ -58,38 +59,46 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     if compiles and not subject.not_compiled(subject.make_policy(policy)):
         # made of rules, which remember nothing
         return subject.run(policy, seed, **how)
-    scenario_copy, policy_copy, modules = isolated(scenario, policy)
+    scenario_copy, policy_copy, modules, generators = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return subject.run(policy, seed, **how)
-    subject = subject_of(scenario_copy)
+    subject, shared = subject_of(scenario_copy), ""
+    copied = _states(generators)
     if current_thread() is not main_thread():  # others may draw at the same time
         with importing(modules):
-            return subject.run(policy_copy, seed, **how)
-    before = _generator_states()
-    try:
-        # the study's paths are relative to its own folder
-        with importing(modules), chdir(os.curdir):
             run = subject.run(policy_copy, seed, **how)
-        after = _generator_states()
-    finally:  # so that the next run is noticed, too, if each seeds the generator
-        setstate(pickle.loads(before[0]))
-        set_state(pickle.loads(before[1]))  # noqa: NPY002
-    for name, old, new in zip(("random", "numpy.random"), before, after):
-        if old != new:
-            raise PolicyError(
-                f"policy {policy_name(policy_copy)!r} or its scenario draws from the"
-                f" generator of the module {name}, which all runs share: draw from"
-                ' draw("name") in a model, from view.rng in a policy, or from a'
-                " generator that is created with a fixed seed"
-            )
+    else:
+        before = _generator_states()
+        try:
+            # the study's paths are relative to its own folder
+            with importing(modules), chdir(os.curdir):
+                run = subject.run(policy_copy, seed, **how)
+            after = _generator_states()
+        finally:  # so that the next run is noticed, too, if each seeds the generator
+            setstate(pickle.loads(before[0]))
+            set_state(pickle.loads(before[1]))  # noqa: NPY002
+        for name, old, new in zip(("random", "numpy.random"), before, after):
+            if old != new:
+                shared = f"the generator of the module {name}, which all runs share"
+    if copied != _states(generators):
+        shared = "a generator created before the run, which is the same for every seed"
+    if shared:
+        raise PolicyError(
+            f"policy {policy_name(policy_copy)!r} or its scenario draws from {shared}:"
+            ' draw from draw("name") in a model, from view.rng in a policy, or from a'
+            " generator that the run creates with a seed from one of these"
+        )
     return run
 
 
-def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]]:
+def isolated(
+    scenario: Model, policy: Any
+) -> tuple[Model, Any, list[ModuleType], list[Any]]:
     """Return the scenario and the policy for one run, copied if they contain user code.
 
-    Third, the copies of the user's modules, for `importing`. A policy in a file is
-    loaded. Raises InputError if the code cannot be copied.
+    Third, the copies of the user's modules, for `importing`; fourth, the copies of the
+    random generators of the user. A policy in a file is loaded. Raises InputError if
+    the code cannot be copied.
     """
     name, policy = (
         policy if isinstance(policy, Named) else (policy_name(policy), policy)
@@ -99,19 +108,19 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]
         if in_file(policy):
             policy = from_file(scenario.policy_label, policy)
         elif not users:
-            return scenario, policy, []
+            return scenario, policy, [], []
     pickler = ByValue(share=True)
     try:
         with _IMPORTS:  # not while another thread imports its copies
             data = pickler.dumps((scenario if users else None, policy))
         if not pickler.holds_user_code:
-            return scenario, policy, []
-        (scenario_copy, policy_copy), modules = pickler.loads(data)
+            return scenario, policy, [], []
+        (scenario_copy, policy_copy), modules, generators = pickler.loads(data)
     except Exception:
         _check_copyable("policy", name, policy)
         _check_copyable("scenario", scenario.name, scenario)
         raise
-    return scenario_copy if users else scenario, policy_copy, modules
+    return scenario_copy if users else scenario, policy_copy, modules, generators
 
 
 @contextmanager
@@ -156,14 +165,15 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self._shared: list[Any] | None = [] if share else None
         self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
         self._copied: list[ModuleType] = []
+        self._generators: list[Any] = []
 
     def dumps(self, value: Any) -> bytes:
-        """Pickle a value, and then the modules that were pickled with it."""
-        self.dump((value, self._copied))
+        """Pickle a value, and the modules and random generators pickled with it."""
+        self.dump((value, self._copied, self._generators))
         return self._file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """Return copies of the value and the modules that `dumps` pickled."""
+        """Return copies of the value, modules and generators that `dumps` pickled."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.shared = self._shared or []
         return unpickler.load()
@@ -181,6 +191,8 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         for number, generator in enumerate(GLOBAL_GENERATORS):
             if value is generator:
                 return _global_generator, (number,)
+        if isinstance(value, (Random, BitGenerator)):
+            self._generators.append(value)
         # as it is, with the file that error messages name
         if isinstance(value, CodeType):
             return marshal.loads, (marshal.dumps(value),)
@@ -280,6 +292,16 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(function)
 
 
+def _states(generators: Iterable[Any]) -> bytes:
+    """Return the states of random generators of Python and bit generators of NumPy."""
+    return pickle.dumps(
+        [
+            item.getstate() if isinstance(item, Random) else item.state
+            for item in generators
+        ]
+    )
+
+
 def _generator_states() -> tuple[bytes, bytes]:
     """Return the states of the global random generators of Python and NumPy."""
     return (
@@ -311,5 +333,5 @@ def called(sent: Sent) -> Any:
 
 
 def _received(data: bytes) -> Sent:
-    (function, argument), modules = pickle.loads(data)
+    (function, argument), modules, _ = pickle.loads(data)
     return Sent(function, argument, modules)

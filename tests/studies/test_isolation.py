@@ -315,7 +315,7 @@ def test_what_a_model_and_its_jobs_remember_ends_with_the_run():
     ids=["name", "text", "function", "object"],
 )
 def test_code_of_the_package_is_not_copied(policy):
-    scenario, same_policy, _ = isolated(normal, policy)
+    scenario, same_policy, *_ = isolated(normal, policy)
     assert scenario is normal
     assert same_policy is policy
 
@@ -327,7 +327,7 @@ def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monke
     (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
     monkeypatch.syspath_prepend(tmp_path)
     rule = importlib.import_module("library").rule
-    assert isolated(normal, rule) == (normal, rule, [])
+    assert isolated(normal, rule) == (normal, rule, [], [])
     del sys.modules["library"]
 
 
@@ -337,7 +337,7 @@ def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():
     def policy(view):
         return constant
 
-    _, copy, _ = isolated(normal, policy)
+    _, copy, *_ = isolated(normal, policy)
     assert copy is not policy
     assert copy(None) is constant
     assert copy.__code__ is policy.__code__
@@ -357,17 +357,28 @@ def tosses(view):
     return zip(view.queue, view.idle) if np.random.random() < 1 else []  # noqa: NPY002
 
 
+def draws_from(integer):
+    return lambda view: [(view.queue[integer(len(view.queue))], view.idle[0])]
+
+
+of_python = draws_from(random.Random(1).randrange)
+of_numpy = draws_from(np.random.default_rng(1).integers)
+
+
 @pytest.mark.parametrize(
-    ("policy", "name"),
-    [(shuffles, "random"), (chooses, "random"), (tosses, "numpy.random")],
+    ("policy", "generator"),
+    [
+        (shuffles, "the generator of the module random, which all runs share"),
+        (chooses, "the generator of the module random, which all runs share"),
+        (tosses, "the generator of the module numpy.random, which all runs share"),
+        (of_python, "a generator created before the run"),
+        (of_numpy, "a generator created before the run"),
+    ],
 )
-def test_a_policy_that_draws_from_a_generator_of_all_runs_is_a_failed_run(policy, name):
+def test_a_policy_whose_draws_are_not_of_the_run_is_a_failed_run(policy, generator):
     study = cg.compare(busy, ["fifo", policy], [0])
     [row] = study.failures
-    assert (
-        f"draws from the generator of the module {name}, which all runs share"
-        in row["error"]
-    )
+    assert f"draws from {generator}" in row["error"]
     check_refused(
         lambda: study.run(policy.__name__, 0), r"draw from draw\(", cg.PolicyError
     )
@@ -389,12 +400,6 @@ def test_a_model_that_seeds_the_generator_of_all_is_refused_in_every_run():
     assert random.getstate() == before
 
 
-def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008
-    jobs = list(view.queue)
-    rng.shuffle(jobs)
-    return zip(jobs, view.idle)
-
-
 MOVES = """
 import os
 os.chdir("/")
@@ -413,9 +418,12 @@ def test_a_policy_does_not_change_the_folder_of_the_study(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     "policy",
-    [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]],
+    [
+        lambda view: [(view.rng.choice(view.queue), view.idle[0])],
+        lambda view: draws_from(random.Random(int(view.now_s)).randrange)(view),
+    ],
 )
-def test_a_generator_of_the_policy_or_the_view_is_allowed(policy):
+def test_a_generator_of_the_view_or_the_run_is_allowed(policy):
     rows = [
         cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])
     ]

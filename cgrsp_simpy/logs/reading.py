@@ -566,7 +566,11 @@ def _with_ready(read: Log) -> Log:
     """Add the ready time of each job; see `read_log`."""
     submit_s, start_s = read["submit_s"], read.get("start_s", np.inf)
     before = read.preceding
-    after_s = read.finish_s[before] + read.get("think_s", 0)
+    finish_s = read.finish_s
+    if unknown := np.count_nonzero((before >= 0) & np.isnan(finish_s[before])):
+        what = f"{unknown} jobs depend on a job whose end is not recorded"
+        note(log, read.path, False, what, "ready at submission, except in a cluster")
+    after_s = finish_s[before] + read.get("think_s", 0)
     # a recorded start before the end of the preceding job contradicts the dependency
     after_s[(before < 0) | (after_s > start_s + CLOCK_S)] = np.nan
     ready_s = np.fmax(submit_s, np.fmax(read.get("ready_s", np.nan), after_s))
@@ -636,6 +640,8 @@ def _tags(found: _Found, path: Path, format: Format) -> Tags:
     """Return all strings, with job_id first and the line number last."""
     lines = list(map(str, found.lines))
     ids = found.texts.pop("job_id", [])
+    if not any(ids) and any(found.texts.get("after", ())):
+        raise InputError(f"{path}: the column after requires a column job_id")
     ids = ids if any(ids) else lines
     # within groups of rows, ids may repeat
     groups = found.texts.get(format.group, ids)

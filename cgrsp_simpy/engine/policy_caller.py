@@ -146,11 +146,23 @@ def _line(error: BaseException) -> str:
 
     Empty if there is neither: a line of a library is not the policy's.
     """
+    lines = _lines(error)
+    return lines.get("user") or lines.get("package", "")
+
+
+def user_line(error: BaseException) -> str:
+    """Return the location of an error in code of the user, "" without such code."""
+    # SimPy raises a copy of the error of a process, whose cause is the error itself
+    return _lines(error.__cause__ or error).get("user", "")
+
+
+def _lines(error: BaseException) -> dict[str, str]:
+    """Return the last location of an error in the code of each origin."""
     lines = dict[str, str]()
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = Path(frame.f_code.co_filename).name
         lines[_owner(frame)] = f" ({name}, line {line})"
-    return lines.get("user") or lines.get("package", "")
+    return lines
 
 
 def _owner(frame: FrameType) -> str:

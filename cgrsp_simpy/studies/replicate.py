@@ -25,10 +25,11 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.parameters import Whole, checked
-from cgrsp_simpy.base.policy import Named
+from cgrsp_simpy.base.policy import Named, PolicyError
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.policy_caller import user_line
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.studies.executors import as_they_come
@@ -423,4 +424,6 @@ def _or_error(made: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return error_text(error)
+        # the error of a policy names its line
+        line = "" if isinstance(error, PolicyError) else user_line(error)
+        return f"{error_text(error)}{line}"

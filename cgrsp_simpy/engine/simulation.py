@@ -211,9 +211,16 @@ class Simulation:
         self._is_guarded = True
         model.set_up(self)
         self._set_window()
-        for process in model.processes(self):
-            self.process(process)
+        processes = model.processes(self)
         arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
+        is_iterable = isinstance(arrivals, Iterable)
+        allowed = "pairs of a time and a job"
+        require(is_iterable, f"arrivals() of {model.name}", arrivals, allowed)
+        allowed = "a list of processes, such as [self.health(run)]"
+        for process in processes if isinstance(processes, Iterable) else [processes]:
+            is_process = hasattr(process, "throw")
+            require(is_process, f"processes() of {model.name}", process, allowed)
+            self.process(process)
         self._source_process = self.process(self._source(arrivals), counts=True)
 
     # ---- for processes ----

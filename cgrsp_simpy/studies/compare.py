@@ -234,12 +234,10 @@ class Comparison(Study):
             for policy, row in self.means().items()
             if any(math.isinf(row[name].mean) for name in self.shown if name in row)
         ]
-        said = (
-            f"{', '.join(grows)}: {subject_of(self.scenario).report.infinite}"
-            if grows
-            else ""
-        )
-        return "\n".join(filter(None, [subject_of(self.scenario).report.note, said]))
+        report = subject_of(self.scenario).report
+        meaning = report.infinite
+        said = f"{', '.join(grows)}: {meaning}" if grows and meaning else ""
+        return "\n".join(filter(None, [report.note, said]))
 
     @property
     def common(self) -> str:
@@ -361,7 +359,8 @@ def select(
 
 def check_judged(what: str, figure: str, report: Report) -> None:
     """Raise InputError for a figure without a preferred direction."""
-    require(bool(figure), what, figure, "a name: the model declares no figures")
+    allowed = "a name, such as 'desk_wait': the model declares no figures"
+    require(bool(figure), what, figure, allowed)
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]
         check_one_of(what, figure, judged)

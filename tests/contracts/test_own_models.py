@@ -371,6 +371,13 @@ WRONG = {
         "resources": lambda: 3
     },
     "need() of shop must be above 0; it is 0 for job 0": {"need": lambda job: 0},
+    "arrivals() of shop(=None) must be pairs of a time": {
+        "arrivals": lambda draw: None
+    },
+    "processes() of shop(=None) must be a list of processes, such": {
+        "processes": lambda run: None
+    },
+    "processes() of shop(=<Timeout(0) object at": {"processes": whirl},
 }
 
 

@@ -140,7 +140,7 @@ def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
 
 
 @pytest.mark.parametrize(
-    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True], ids=str
+    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.inf], ids=str
 )
 def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     @cg.model
@@ -148,9 +148,10 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
         env.run(1)
         return {"figure": value}
 
-    rows = cg.compare(model, [{}], seeds=[0], out=tmp_path).rows
-    assert rows[0]["figure"] == value
-    assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
+    study = cg.compare(model, [{}], seeds=[0], out=tmp_path)
+    assert study.rows[0]["figure"] == value
+    assert study.note == ""
+    assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == study.rows
 
 
 def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
@@ -417,7 +418,7 @@ test_wrong_use_of_a_model_is_refused = refusals(
     (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
     (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
     (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
-    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),
+    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "a name, such as 'desk_w"),
     (
         lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
         "unknown figure 'y'",

@@ -317,7 +317,8 @@ class _Request(resource.Request):
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         resource: Any = self.resource
-        if kind is None and not self.awaited:
+        # who leaves at once, such as because of the queue's length, need not wait
+        if kind is None and not self.awaited and self.env._now > self.since:
             raise InputError(
                 f"a process leaves the block of its request of {resource.name} without"
                 " having waited: `with resource.request() as turn: yield turn`"
@@ -365,8 +366,9 @@ class Resource(Measured, simpy.Resource):
     utilisation_pct, the utilisation of open servers (after the capacity was lowered, a
     server is open until it has finished its work); withdrawn_pct, the share of requests
     that were withdrawn, such as by customers who renege. The run fails with InputError
-    if the `with` block of a request ends although nothing has waited for its grant or
-    read `turn.triggered`, and if a request of another resource is released.
+    if the `with` block of a request ends later than it began, although nothing has
+    waited for its grant or read `turn.triggered`; and if a request of another resource
+    is released.
 
     Parameters
     ----------

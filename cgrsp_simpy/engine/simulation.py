@@ -212,15 +212,9 @@ class Simulation:
         model.set_up(self)
         self._set_window()
         processes = model.processes(self)
-        arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
-        is_iterable = isinstance(arrivals, Iterable)
-        allowed = "pairs of a time and a job"
-        require(is_iterable, f"arrivals() of {model.name}", arrivals, allowed)
-        allowed = "a list of processes, such as [self.health(run)]"
         for process in processes if isinstance(processes, Iterable) else [processes]:
-            is_process = hasattr(process, "throw")
-            require(is_process, f"processes() of {model.name}", process, allowed)
             self.process(process)
+        arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
         self._source_process = self.process(self._source(arrivals), counts=True)
 
     # ---- for processes ----
@@ -372,6 +366,11 @@ class Simulation:
         """Start a process other than a job's. counts: whether the run continues until
         the process has ended.
         """
+        allowed = (
+            "a generator; processes() returns a list of them, as [self.health(run)]"
+        )
+        is_process = hasattr(generator, "throw")
+        require(is_process, f"a process of {self.model.name}", generator, allowed)
         process = self.env.process(generator)
         if counts:
             self._counted_processes.add(process)
@@ -465,7 +464,7 @@ class Simulation:
         it is invalid.
         """
         before_s, job_type = 0.0, None
-        for arrival in arrivals:
+        for arrival in arrivals if isinstance(arrivals, Iterable) else [arrivals]:
             try:
                 at_s, job = arrival[0], arrival[1]
                 valid = before_s <= at_s < math.inf

@@ -15,7 +15,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, nullcontext
 from random import Random, getstate, setstate
 from threading import RLock, current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
@@ -35,10 +35,10 @@ from cgrsp_simpy.studies.identity import home, imported_by
 from cgrsp_simpy.studies.subject import subject_of
 
 # of `random` and `numpy.random`: all code of a process draws from them
-GLOBAL_GENERATORS = (
-    getstate.__self__,  # type: ignore[attr-defined]
-    get_state.__self__,  # type: ignore[attr-defined]
-)
+GLOBAL_GENERATORS: dict[Any, Any] = {
+    "random": getstate.__self__,  # type: ignore[attr-defined]
+    "numpy.random": get_state.__self__,  # type: ignore[attr-defined]
+}
 NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}  # of a module
 CACHED = type(functools.cache(len))
 _IMPORTS = RLock()  # held while import statements return copies of modules
@@ -62,29 +62,28 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     scenario_copy, policy_copy, modules, generators = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return subject.run(policy, seed, **how)
-    subject, shared = subject_of(scenario_copy), ""
-    copied = _states(generators)
-    if current_thread() is not main_thread():  # others may draw at the same time
-        with importing(modules):
+    subject, is_main = subject_of(scenario_copy), current_thread() is main_thread()
+    # in other threads, others may draw from the global generators at the same time
+    watched = {**(GLOBAL_GENERATORS if is_main else {}), **dict(enumerate(generators))}
+    before = _states(watched)
+    try:
+        # the study's paths are relative to its own folder
+        with importing(modules), chdir(os.curdir) if is_main else nullcontext():
             run = subject.run(policy_copy, seed, **how)
-    else:
-        before = _generator_states()
-        try:
-            # the study's paths are relative to its own folder
-            with importing(modules), chdir(os.curdir):
-                run = subject.run(policy_copy, seed, **how)
-            after = _generator_states()
-        finally:  # so that the next run is noticed, too, if each seeds the generator
+        after = _states(watched)
+    finally:  # so that the next run is noticed, too, if each seeds the generator
+        if is_main:
             setstate(pickle.loads(before[0]))
             set_state(pickle.loads(before[1]))  # noqa: NPY002
-        for name, old, new in zip(("random", "numpy.random"), before, after):
-            if old != new:
-                shared = f"the generator of the module {name}, which all runs share"
-    if copied != _states(generators):
-        shared = "a generator created before the run, which is the same for every seed"
-    if shared:
+    drawn = [name for name, old, new in zip(watched, before, after) if old != new]
+    if drawn:
+        source = (
+            f"the generator of the module {drawn[0]}, which all runs share"
+            if drawn[0] in GLOBAL_GENERATORS
+            else "a generator created before the run, which is the same for every seed"
+        )
         raise PolicyError(
-            f"policy {policy_name(policy_copy)!r} or its scenario draws from {shared}:"
+            f"policy {policy_name(policy_copy)!r} or its scenario draws from {source}:"
             ' draw from draw("name") in a model, from view.rng in a policy, or from a'
             " generator that the run creates with a seed from one of these"
         )
@@ -188,9 +187,9 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         return len(self._shared) - 1
 
     def reducer_override(self, value: Any) -> Any:
-        for number, generator in enumerate(GLOBAL_GENERATORS):
+        for name, generator in GLOBAL_GENERATORS.items():
             if value is generator:
-                return _global_generator, (number,)
+                return _global_generator, (name,)
         if isinstance(value, (Random, BitGenerator)):
             self._generators.append(value)
         # as it is, with the file that error messages name
@@ -284,30 +283,26 @@ def _fill(module: ModuleType, content: Mapping[str, Any]) -> None:
     vars(module).update(content)
 
 
-def _global_generator(number: int) -> Any:
-    return GLOBAL_GENERATORS[number]
+def _global_generator(name: str) -> Any:
+    return GLOBAL_GENERATORS[name]
 
 
 def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(function)
 
 
-def _states(generators: Iterable[Any]) -> bytes:
-    """Return the states of random generators of Python and bit generators of NumPy."""
-    return pickle.dumps(
-        [
-            item.getstate() if isinstance(item, Random) else item.state
-            for item in generators
-        ]
-    )
-
-
-def _generator_states() -> tuple[bytes, bytes]:
-    """Return the states of the global random generators of Python and NumPy."""
-    return (
-        pickle.dumps(getstate()),
-        pickle.dumps(get_state(legacy=False)),  # noqa: NPY002
-    )
+def _states(generators: Mapping[Any, Any]) -> list[bytes]:
+    """Return the states of random generators of Python and NumPy."""
+    return [
+        pickle.dumps(
+            generator.getstate()
+            if isinstance(generator, Random)
+            else generator.state
+            if isinstance(generator, BitGenerator)
+            else generator.get_state(legacy=False)
+        )
+        for generator in generators.values()
+    ]
 
 
 class Sent:

@@ -568,8 +568,13 @@ def _with_ready(read: Log) -> Log:
     before = read.preceding
     finish_s = read.finish_s
     if unknown := np.count_nonzero((before >= 0) & np.isnan(finish_s[before])):
-        what = f"{unknown} jobs depend on a job whose end is not recorded"
-        note(log, read.path, False, what, "ready at submission, except in a cluster")
+        note(
+            log,
+            read.path,
+            False,
+            f"{unknown} jobs depend on a job whose end is not recorded",
+            "ready at their submission, except in a cluster simulation",
+        )
     after_s = finish_s[before] + read.get("think_s", 0)
     # a recorded start before the end of the preceding job contradicts the dependency
     after_s[(before < 0) | (after_s > start_s + CLOCK_S)] = np.nan

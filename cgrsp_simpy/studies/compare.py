@@ -235,9 +235,8 @@ class Comparison(Study):
             if any(math.isinf(row[name].mean) for name in self.shown if name in row)
         ]
         report = subject_of(self.scenario).report
-        meaning = report.infinite
-        said = f"{', '.join(grows)}: {meaning}" if grows and meaning else ""
-        return "\n".join(filter(None, [report.note, said]))
+        meaning = report.infinite and grows and f"{', '.join(grows)}: {report.infinite}"
+        return "\n".join(filter(None, [report.note, meaning or ""]))
 
     @property
     def common(self) -> str:
@@ -359,8 +358,12 @@ def select(
 
 def check_judged(what: str, figure: str, report: Report) -> None:
     """Raise InputError for a figure without a preferred direction."""
-    allowed = "a name, such as 'desk_wait': the model declares no figures"
-    require(bool(figure), what, figure, allowed)
+    require(
+        bool(figure),
+        what,
+        figure,
+        "a name, such as 'desk_wait': the model declares no figures",
+    )
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]
         check_one_of(what, figure, judged)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from studies.runs import busy, normal, quiet, same
-from support import check_refused, process
+from support import check_refused, process, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.gaps import over_draws
@@ -464,17 +464,17 @@ def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
     assert study.values("Opens", "wait_min") == study.values("fifo", "wait_min")
 
 
-@pytest.mark.parametrize(
-    ("policy", "words"),
-    [
-        (
-            type("Needs", (), {"__init__": lambda self, days: None}),
-            "it raised TypeError: .*'days'",
-        ),
-        (int, "policy.=0. must be a name or a function of a view"),
-    ],
+test_a_class_of_which_no_policy_can_be_created_is_refused = refusals(
+    *(
+        (study, policy, words)
+        for study in (cg.simulate, lambda day, policy: cg.compare(day, [policy], [0]))
+        for policy, words in (
+            (
+                type("Needs", (), {"__init__": lambda self, days: None}),
+                "it raised TypeError: .*'days'",
+            ),
+            (int, "policy(=0) must be a name or a function of a view"),
+        )
+    ),
+    call=lambda study, policy: study(quiet, policy),
 )
-def test_a_class_of_which_no_policy_can_be_created_is_refused(policy, words):
-    for study in (cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])):
-        with pytest.raises(cg.InputError, match=words):
-            study(quiet, policy)

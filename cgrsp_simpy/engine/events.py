@@ -131,7 +131,11 @@ def policy_name(policy: Any) -> str:
 
 
 def _assignments(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value_text(value)}" for name, value in values.items()]
+    # in one line, also for arrays
+    return [
+        f"{name}={' '.join(str(value_text(value)).splitlines())}"
+        for name, value in values.items()
+    ]
 
 
 # a larger number comes later within an instant; SimPy's NORMAL, of timeouts, is 1

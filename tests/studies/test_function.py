@@ -60,9 +60,16 @@ def test_alternatives_are_parameters_functions_and_other_models():
 
 def test_unnamed_alternatives_are_called_by_their_parameters():
     study = cg.compare(
-        bank, ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}], seeds=[1]
+        bank,
+        ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}, {"rule": np.eye(2)}],
+        seeds=[1],
     )
-    assert study.policies == ["bank", "tellers=3,rule=max", "until_s=60.0"]
+    assert study.policies == [
+        "bank",
+        "tellers=3,rule=max",
+        "until_s=60.0",
+        "rule=[[1. 0.]  [0. 1.]]",
+    ]
 
 
 def test_declared_figures_alone_are_shown_and_tested():
@@ -410,6 +417,10 @@ test_wrong_use_of_a_model_is_refused = refusals(
     (lambda: cg.compare(bank, [yields]), "must not yield itself"),
     (lambda: cg.model(figures=["wait"]), "a mapping from names to cg.Metric"),
     (lambda: cg.model(figures={"wait": "s"}), "a mapping from names to cg.Metric"),
+    (
+        lambda: cg.model(figures={"use": cg.Metric("use", better="high")}),
+        "with better='less', 'more' or ''",
+    ),
     (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
     (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
     (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.core import BoundClass
-from simpy.events import NORMAL, EventPriority
+from simpy.events import NORMAL, PENDING, EventPriority
 
 from cgrsp_simpy.base.checks import InputError, require
 
@@ -230,6 +230,22 @@ class Callbacks(list[Any]):
     def append(self, callback: Any) -> None:
         list.append(self, callback)
         self.event.on_awaited()
+
+
+class AwaitedEvent(simpy.Event):
+    """Base of events with `Callbacks`, which know whether a process has ever waited."""
+
+    awaited = False
+
+    @property
+    def triggered(self) -> bool:
+        """Whether the event has been triggered. Reading this counts as waiting."""
+        self.on_awaited()
+        return self._value is not PENDING
+
+    def on_awaited(self) -> None:
+        """Called when a process waits, or reads `triggered`."""
+        self.awaited = True
 
 
 class ScheduledEvent(simpy.Event):

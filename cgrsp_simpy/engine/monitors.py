@@ -20,7 +20,7 @@ from simpy.resources import container, resource, store
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_whole, require
 from cgrsp_simpy.base.timeline import counted
-from cgrsp_simpy.engine.events import Callbacks
+from cgrsp_simpy.engine.events import AwaitedEvent, Callbacks
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -281,7 +281,7 @@ class Monitor(Measured):
 # which SimPy looks for releases after every request, is always empty.
 
 
-class _Request(resource.Request):
+class _Request(AwaitedEvent, resource.Request):
     """A request that records when it was made.
 
     awaited: whether it was granted at once, or a process has ever waited for it.
@@ -297,16 +297,6 @@ class _Request(resource.Request):
         resource._trigger_put(None)
         if self._value is PENDING:
             self.awaited, self.callbacks = False, Callbacks(self)
-
-    @property
-    def triggered(self) -> bool:
-        """Whether the request was granted. Reading this counts as waiting."""
-        self.awaited = True
-        return self._value is not PENDING
-
-    def on_awaited(self) -> None:
-        """Record that a process waits."""
-        self.awaited = True
 
     def cancel(self) -> None:
         waited = self._value is PENDING

@@ -140,8 +140,9 @@ class Claim(AwaitedEvent):
         self.env = run.env
         # the request comes first, so that the job has started when its process goes on
         self.callbacks = Callbacks(
-            self, [Claim._request_at_grant] if request_at_grant else ()
+            [Claim._request_at_grant] if request_at_grant else ()
         )
+        self.callbacks.event = self
         self.run, self.job, self.patience_s = run, job, patience_s
         self.submit_s = self.env._now
         self.request_at_grant = request_at_grant

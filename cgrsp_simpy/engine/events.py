@@ -6,7 +6,7 @@ patience.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
 from heapq import heapify, heappush
@@ -222,10 +222,7 @@ class Callbacks(list[Any]):
     """
 
     __slots__ = ("event",)
-
-    def __init__(self, event: Any, callbacks: Iterable[Any] = ()) -> None:
-        super().__init__(callbacks)
-        self.event = event
+    event: Any
 
     def append(self, callback: Any) -> None:
         list.append(self, callback)

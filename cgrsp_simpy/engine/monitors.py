@@ -296,7 +296,8 @@ class _Request(AwaitedEvent, resource.Request):
         resource.put_queue.append(self)
         resource._trigger_put(None)
         if self._value is PENDING:
-            self.awaited, self.callbacks = False, Callbacks(self)
+            self.awaited, self.callbacks = False, Callbacks()
+            self.callbacks.event = self
 
     def cancel(self) -> None:
         waited = self._value is PENDING

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.core import BoundClass
-from simpy.events import NORMAL, EventPriority
+from simpy.events import NORMAL, PENDING, EventPriority
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -135,7 +135,11 @@ def policy_name(policy: Any) -> str:
 
 
 def _assignments(values: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value_text(value)}" for name, value in values.items()]
+    # in one line, also for arrays
+    return [
+        f"{name}={' '.join(str(value_text(value)).splitlines())}"
+        for name, value in values.items()
+    ]
 
 
 # a larger number comes later within an instant; SimPy's NORMAL, of timeouts, is 1
@@ -212,6 +216,37 @@ def event_list(env: simpy.Environment) -> list[tuple[float, int, int, simpy.Even
     priority, number and event.
     """
     return sorted(env._queue, key=itemgetter(0, 1, 2))
+
+
+class Callbacks(list[Any]):
+    """Callbacks of an event; `append` informs the event that a process waits for it.
+
+    SimPy appends to the callbacks of an event when a process yields it, alone or within
+    a condition such as `claim | timeout`.
+    """
+
+    __slots__ = ("event",)
+    event: Any
+
+    def append(self, callback: Any) -> None:
+        list.append(self, callback)
+        self.event.on_awaited()
+
+
+class AwaitedEvent(simpy.Event):
+    """Base of events with `Callbacks`, which know whether a process has ever waited."""
+
+    awaited = False
+
+    @property
+    def triggered(self) -> bool:
+        """Whether the event has been triggered. Reading this counts as waiting."""
+        self.on_awaited()
+        return self._value is not PENDING
+
+    def on_awaited(self) -> None:
+        """Called when a process waits, or reads `triggered`."""
+        self.awaited = True
 
 
 class ScheduledEvent(simpy.Event):

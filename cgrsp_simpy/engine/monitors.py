@@ -26,6 +26,7 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.timeline import counted
+from cgrsp_simpy.engine.events import AwaitedEvent, Callbacks
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -286,8 +287,13 @@ class Monitor(Measured):
 # which SimPy looks for releases after every request, is always empty.
 
 
-class _Request(resource.Request):
-    """A request that records when it was made."""
+class _Request(AwaitedEvent, resource.Request):
+    """A request that records when it was made.
+
+    awaited: whether it was granted at once, or a process has ever waited for it.
+    """
+
+    awaited = True
 
     def __init__(self, resource: Any) -> None:
         env = self.env = resource._env
@@ -295,6 +301,9 @@ class _Request(resource.Request):
         self.proc, self.since = env._active_proc, env._now
         resource.put_queue.append(self)
         resource._trigger_put(None)
+        if self._value is PENDING:
+            self.awaited, self.callbacks = False, Callbacks()
+            self.callbacks.event = self
 
     def cancel(self) -> None:
         waited = self._value is PENDING
@@ -304,10 +313,17 @@ class _Request(resource.Request):
             resource._end(self, resource.withdrawn, self.since)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
+        resource: Any = self.resource
+        # who leaves at once, such as because of the queue's length, need not wait
+        if kind is None and not self.awaited and self.env._now > self.since:
+            raise InputError(
+                f"a process leaves the block of its request of {resource.name} without"
+                " having waited: `with resource.request() as turn: yield turn`"
+            )
         if self._value is PENDING:
             self.cancel()
         if kind is not GeneratorExit:  # as in SimPy
-            _Release(self.resource, self)
+            _Release(resource, self)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
@@ -329,6 +345,10 @@ class _Release(resource.Release):
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_put], resource
         self.proc, self.request = env._active_proc, request
+        if request.resource is not resource:
+            raise InputError(
+                f"{resource.name} cannot release a request of another resource"
+            )
         if request in resource.users:  # otherwise withdrawn, preempted or released
             resource._leave(request)
         self._ok, self._value = True, None
@@ -342,7 +362,10 @@ class Resource(Measured, simpy.Resource):
     wait and wait_p95 of granted requests; queue, the time-average queue length;
     utilisation_pct, the utilisation of open servers (after the capacity was lowered, a
     server is open until it has finished its work); withdrawn_pct, the share of requests
-    that were withdrawn, such as by customers who renege.
+    that were withdrawn, such as by customers who renege. The run fails with InputError
+    if the `with` block of a request ends later than it began, although nothing has
+    waited for its grant or read `turn.triggered`; and if a request of another resource
+    is released.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import math
 import os
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from numbers import Real
 from pathlib import Path
@@ -95,7 +95,7 @@ class PolicyCaller:
 
     def raised(self, error: BaseException) -> PolicyError:
         """Return the PolicyError for an exception in a policy, with its line."""
-        return self.wrong(f"raised {error_text(error)}{_line(error)}")
+        return self.wrong(f"raised {error_text(error)}{line_of(error)}")
 
     def no_such_job(self, item: Any) -> PolicyError:
         """Return the error for an item that names no waiting job."""
@@ -141,17 +141,17 @@ class PolicyCaller:
         )
 
 
-def _line(error: BaseException) -> str:
-    """Return the location of an error in code of the user, such as " (file, line 3)".
-    Without such code, it is the last line of the package outside this file.
+def line_of(error: BaseException, origins: Sequence[str] = ("user", "package")) -> str:
+    """Return the location of an error, such as " (file, line 3)".
 
-    Empty if there is neither: a line of a library is not the policy's.
+    It is the last line in code of the first of the origins that has one, this file
+    excepted. Empty if none has: a line of a library is not the policy's.
     """
     lines = dict[str, str]()
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = Path(frame.f_code.co_filename).name
         lines[_owner(frame)] = f" ({name}, line {line})"
-    return lines.get("user") or lines.get("package", "")
+    return next((lines[origin] for origin in origins if origin in lines), "")
 
 
 def _owner(frame: FrameType) -> str:

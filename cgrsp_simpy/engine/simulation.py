@@ -212,7 +212,8 @@ class Simulation:
         self._is_guarded = True
         model.set_up(self)
         self._set_window()
-        for process in model.processes(self):
+        processes = model.processes(self)
+        for process in processes if isinstance(processes, Iterable) else [processes]:
             self.process(process)
         arrivals = model.arrivals(Draw(seed)) if drawn is None else drawn
         self._source_process = self.process(self._source(arrivals), counts=True)
@@ -366,6 +367,11 @@ class Simulation:
         """Start a process other than a job's. counts: whether the run continues until
         the process has ended.
         """
+        allowed = (
+            "a generator; processes() returns a list of them, as [self.health(run)]"
+        )
+        is_process = hasattr(generator, "throw")
+        require(is_process, f"a process of {self.model.name}", generator, allowed)
         process = self.env.process(generator)
         if counts:
             self._counted_processes.add(process)
@@ -459,7 +465,7 @@ class Simulation:
         it is invalid.
         """
         before_s, job_type = 0.0, None
-        for arrival in arrivals:
+        for arrival in arrivals if isinstance(arrivals, Iterable) else [arrivals]:
             try:
                 at_s, job = arrival[0], arrival[1]
                 valid = before_s <= at_s < math.inf

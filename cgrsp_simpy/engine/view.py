@@ -58,7 +58,7 @@ def read_only(path: str, doc: str | None = None) -> Any:
     """Return a property that reads a private, possibly nested attribute of the view;
     path: such as "_now_s" or "_run.declared".
     """
-    return property(attrgetter(path), doc=doc)
+    return property(attrgetter(path), doc=doc or "")  # not the doc of attrgetter
 
 
 class View:
@@ -189,7 +189,10 @@ class View:
 
 
 def first_come(view: Any) -> Any:
-    """Serve jobs in order of arrival, each on the first resource with enough room."""
+    """Serve jobs in order of arrival, each on the first resource with enough room.
+
+    A job that does not fit blocks the jobs behind it.
+    """
     for job in view.queue:
         need = view.need(job)
         fitting = (resource for resource in view.free if view.room(resource) >= need)

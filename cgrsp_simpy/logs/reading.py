@@ -592,7 +592,16 @@ def _with_ready(read: Log) -> Log:
     """Add the ready time of each job; see `read_log`."""
     submit_s, start_s = read["submit_s"], read.get("start_s", np.inf)
     before = read.preceding
-    after_s = read.finish_s[before] + read.get("think_s", 0)
+    finish_s = read.finish_s
+    if unknown := np.count_nonzero((before >= 0) & np.isnan(finish_s[before])):
+        note(
+            log,
+            read.path,
+            False,
+            f"{unknown} jobs depend on a job whose end is not recorded",
+            "ready at their submission, except in a cluster simulation",
+        )
+    after_s = finish_s[before] + read.get("think_s", 0)
     # a recorded start before the end of the preceding job contradicts the dependency
     after_s[(before < 0) | (after_s > start_s + CLOCK_S)] = np.nan
     ready_s = np.fmax(submit_s, np.fmax(read.get("ready_s", np.nan), after_s))
@@ -662,6 +671,8 @@ def _tags(content: _Content, path: Path, format: Format) -> Tags:
     """Return all strings, with job_id first and the line number last."""
     lines = list(map(str, content.lines))
     ids = content.texts.pop("job_id", [])
+    if not any(ids) and any(content.texts.get("after", ())):
+        raise InputError(f"{path}: the column after requires a column job_id")
     ids = ids if any(ids) else lines
     # within groups of rows, ids may repeat
     groups = content.texts.get(format.group, ids)

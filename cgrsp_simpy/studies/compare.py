@@ -226,12 +226,9 @@ class Comparison(Study):
             for policy, row in self.means().items()
             if any(math.isinf(row[name].mean) for name in self.shown if name in row)
         ]
-        said = (
-            f"{', '.join(grows)}: {subject_of(self.scenario).report.infinite}"
-            if grows
-            else ""
-        )
-        return "\n".join(filter(None, [subject_of(self.scenario).report.note, said]))
+        report = subject_of(self.scenario).report
+        meaning = report.infinite and grows and f"{', '.join(grows)}: {report.infinite}"
+        return "\n".join(filter(None, [report.note, meaning or ""]))
 
     @property
     def common(self) -> str:
@@ -354,7 +351,12 @@ def select(
 
 def check_judged(what: str, figure: str, report: Report) -> None:
     """Raise InputError for a figure without a preferred direction."""
-    require(bool(figure), what, figure, "a name: the model declares no figures")
+    require(
+        bool(figure),
+        what,
+        figure,
+        "a name, such as 'desk_wait': the model declares no figures",
+    )
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]
         check_one_of(what, figure, judged)

@@ -85,9 +85,11 @@ def model(
     check_number("unit_s", unit_s, above=0)
     metrics = {} if figures is None else figures
     are_metrics = isinstance(metrics, Mapping) and all(
-        isinstance(metric, Metric) for metric in metrics.values()
+        isinstance(metric, Metric) and metric.better in ("less", "more", "")
+        for metric in metrics.values()
     )
-    require(are_metrics, "figures", figures, "a mapping from names to cg.Metric")
+    allowed = "a mapping from names to cg.Metric, with better='less', 'more' or ''"
+    require(are_metrics, "figures", figures, allowed)
     return declare if function is None else declare(function)
 
 

@@ -15,15 +15,15 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import chdir, contextmanager
-from random import getstate, setstate
+from contextlib import chdir, contextmanager, nullcontext
+from random import Random, getstate, setstate
 from threading import RLock, current_thread, main_thread
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
 from cloudpickle import cloudpickle as reducers
-from numpy.random import get_state, set_state
+from numpy.random import BitGenerator, get_state, set_state
 
 from cgrsp_simpy.base.checks import InputError, error_text
 from cgrsp_simpy.base.metric import users_part
@@ -34,11 +34,11 @@ from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.studies.identity import home, imported_by
 from cgrsp_simpy.studies.subject import subject_of
 
-# functions of the global generators in `random` and `numpy.random`
-GLOBAL_GENERATORS = (
-    getstate.__self__,  # type: ignore[attr-defined]
-    get_state.__self__,  # type: ignore[attr-defined]
-)
+# of `random` and `numpy.random`: all code of a process draws from them
+GLOBAL_GENERATORS: dict[Any, Any] = {
+    "random": getstate.__self__,  # type: ignore[attr-defined]
+    "numpy.random": get_state.__self__,  # type: ignore[attr-defined]
+}
 # names of a module that are not copied
 NOT_COPIED = {"__builtins__", "__loader__", "__spec__", "__cached__"}
 CACHED = type(functools.cache(len))
@@ -50,7 +50,9 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """Run a policy on a seed without changing the state of the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
-    PolicyError if it draws from a generator that all runs of a process share.
+    PolicyError if it draws from a generator that all runs of a process share, or if a
+    user's model draws from one that was created before the run: every seed would then
+    draw the same values.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
@@ -59,37 +61,44 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     if compiles and not subject.not_compiled(subject.make_policy(policy)):
         # made of rules, which remember nothing
         return subject.run(policy, seed, **how)
-    scenario_copy, policy_copy, modules = isolated(scenario, policy)
+    scenario_copy, policy_copy, modules, generators = isolated(scenario, policy)
     if scenario_copy is scenario and policy_copy is policy:
         return subject.run(policy, seed, **how)
-    subject = subject_of(scenario_copy)
-    if current_thread() is not main_thread():  # others may draw at the same time
-        with importing(modules):
-            return subject.run(policy_copy, seed, **how)
-    before = _generator_states()
+    subject, is_main = subject_of(scenario_copy), current_thread() is main_thread()
+    # in other threads, others may draw from the global generators at the same time
+    watched = {**(GLOBAL_GENERATORS if is_main else {}), **dict(enumerate(generators))}
+    before = _states(watched)
     try:
         # the study's paths are relative to its own folder
-        with importing(modules), chdir(os.curdir):
+        with importing(modules), chdir(os.curdir) if is_main else nullcontext():
             run = subject.run(policy_copy, seed, **how)
-        after = _generator_states()
+        after = _states(watched)
     finally:  # so that the next run is noticed, too, if each seeds the generator
-        setstate(pickle.loads(before[0]))
-        set_state(pickle.loads(before[1]))  # noqa: NPY002
-    for name, old, new in zip(("random", "numpy.random"), before, after):
-        if old != new:
-            raise PolicyError(
-                f"policy {policy_name(policy_copy)!r} or its scenario draws from the"
-                f" generator of the module {name}, which all runs share: draw from"
-                ' draw("name") in a model, from view.rng in a policy, or from a'
-                " generator that is created with a fixed seed"
-            )
+        if is_main:
+            setstate(pickle.loads(before[0]))
+            set_state(pickle.loads(before[1]))  # noqa: NPY002
+    drawn = [name for name, old, new in zip(watched, before, after) if old != new]
+    if drawn:
+        source = (
+            f"the generator of the module {drawn[0]}, which all runs share"
+            if drawn[0] in GLOBAL_GENERATORS
+            else "a generator created before the run, which is the same for every seed"
+        )
+        raise PolicyError(
+            f"policy {policy_name(policy_copy)!r} or its scenario draws from {source}:"
+            ' draw from draw("name") in a model, from view.rng in a policy, or from a'
+            " generator that the run creates with a seed from one of these"
+        )
     return run
 
 
-def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]]:
+def isolated(
+    scenario: Model, policy: Any
+) -> tuple[Model, Any, list[ModuleType], list[Any]]:
     """Return the scenario and the policy for one run, copied if they contain user code.
 
-    Third, the copies of the user's modules, for `importing`. A policy in a file is
+    Third, the copies of the user's modules, for `importing`; fourth, the copies of
+    random generators from which a user's model must not draw. A policy in a file is
     loaded. Raises InputError if the code cannot be copied.
     """
     name, policy = (
@@ -100,19 +109,22 @@ def isolated(scenario: Model, policy: Any) -> tuple[Model, Any, list[ModuleType]
         if in_file(policy):
             policy = from_file(scenario.policy_label, policy)
         elif not users:
-            return scenario, policy, []
+            return scenario, policy, [], []
     pickler = ByValue(share=True)
     try:
         with _IMPORTS:  # not while another thread imports its copies
             data = pickler.dumps((scenario if users else None, policy))
         if not pickler.holds_user_code:
-            return scenario, policy, []
-        (scenario_copy, policy_copy), modules = pickler.loads(data)
+            return scenario, policy, [], []
+        (scenario_copy, policy_copy), modules, generators = pickler.loads(data)
     except Exception:
         _check_copyable("policy", name, policy)
         _check_copyable("scenario", scenario.name, scenario)
         raise
-    return scenario_copy if users else scenario, policy_copy, modules
+    # policies may have generators: the draws of the package's scenarios differ anyway
+    if not users:
+        scenario_copy, generators = scenario, []
+    return scenario_copy, policy_copy, modules, generators
 
 
 @contextmanager
@@ -157,14 +169,15 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         self._shared: list[Any] | None = [] if share else None
         self._modules: dict[int, ModuleType] = {}  # copies, by the id of the namespace
         self._copied: list[ModuleType] = []
+        self._generators: list[Any] = []
 
     def dumps(self, value: Any) -> bytes:
-        """Pickle a value, and then the modules that were pickled with it."""
-        self.dump((value, self._copied))
+        """Pickle a value, and the modules and random generators pickled with it."""
+        self.dump((value, self._copied, self._generators))
         return self._file.getvalue()
 
     def loads(self, data: bytes) -> Any:
-        """Return copies of the value and the modules that `dumps` pickled."""
+        """Return copies of the value, modules and generators that `dumps` pickled."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.shared = self._shared or []
         return unpickler.load()
@@ -179,9 +192,11 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
         return len(self._shared) - 1
 
     def reducer_override(self, value: Any) -> Any:
-        for number, generator in enumerate(GLOBAL_GENERATORS):
+        for name, generator in GLOBAL_GENERATORS.items():
             if value is generator:
-                return _global_generator, (number,)
+                return _global_generator, (name,)
+        if isinstance(value, (Random, BitGenerator)):
+            self._generators.append(value)
         # unchanged, with the file named in error messages
         if isinstance(value, CodeType):
             return marshal.loads, (marshal.dumps(value),)
@@ -273,20 +288,26 @@ def _fill(module: ModuleType, content: Mapping[str, Any]) -> None:
     vars(module).update(content)
 
 
-def _global_generator(number: int) -> Any:
-    return GLOBAL_GENERATORS[number]
+def _global_generator(name: str) -> Any:
+    return GLOBAL_GENERATORS[name]
 
 
 def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(function)
 
 
-def _generator_states() -> tuple[bytes, bytes]:
-    """Return the states of the global random generators of Python and NumPy."""
-    return (
-        pickle.dumps(getstate()),
-        pickle.dumps(get_state(legacy=False)),  # noqa: NPY002
-    )
+def _states(generators: Mapping[Any, Any]) -> list[bytes]:
+    """Return the states of random generators of Python and NumPy."""
+    return [
+        pickle.dumps(
+            generator.getstate()
+            if isinstance(generator, Random)
+            else generator.state
+            if isinstance(generator, BitGenerator)
+            else generator.get_state(legacy=False)
+        )
+        for generator in generators.values()
+    ]
 
 
 class Sent:
@@ -312,5 +333,5 @@ def called(sent: Sent) -> Any:
 
 
 def _received(data: bytes) -> Sent:
-    (function, argument), modules = pickle.loads(data)
+    (function, argument), modules, _ = pickle.loads(data)
     return Sent(function, argument, modules)

@@ -25,10 +25,11 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.parameters import Whole, checked
-from cgrsp_simpy.base.policy import Named
+from cgrsp_simpy.base.policy import Named, PolicyError
 from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.model import Model
+from cgrsp_simpy.engine.policy_caller import line_of
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.engine.stepping import Step, steps
 from cgrsp_simpy.studies.executors import as_they_come
@@ -423,4 +424,7 @@ def _or_error(function: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return error_text(error)
+        if isinstance(error, PolicyError):  # which names the line
+            return error_text(error)
+        # SimPy raises a copy of the error of a process, whose cause is the error itself
+        return f"{error_text(error)}{line_of(error.__cause__ or error, ['user'])}"

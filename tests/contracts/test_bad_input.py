@@ -359,6 +359,8 @@ LOGS = [
         "",
         ["line 1", "submit_s or timestamp", "start, service_s"],
     ),
+    # predecessors of jobs without ids
+    ("job,submit_s,service_s,after\n1,0,5,\n2,0,5,1\n", "", ["after", "job_id"]),
     # another format's file
     (
         HEADER + "0,5\n",

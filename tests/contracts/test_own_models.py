@@ -371,6 +371,11 @@ WRONG = {
         "resources": lambda: 3
     },
     "need() of shop must be above 0; it is 0 for job 0": {"need": lambda job: 0},
+    "arrivals() of shop yielded None, which is not a": {"arrivals": lambda draw: None},
+    "a process of shop(=None) must be a generator; processes() returns a list": {
+        "processes": lambda run: None
+    },
+    "a process of shop(=<Timeout(0) object at": {"processes": whirl},
 }
 
 

@@ -50,6 +50,7 @@ def test_the_jobs_and_slots_of_a_view_are_read_only(part, name):
 
 
 def test_operator_knowledge_is_read_only():
+    assert cg.cluster.View.gpus.__doc__ == ""  # not that of attrgetter
     with pytest.raises(AttributeError):
         busy_view().known.arrival_rate_per_s = 1.0
 

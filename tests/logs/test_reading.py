@@ -435,6 +435,12 @@ CASES = {
         {},
         {"ids": "a,b", "ready_s": [0, 60], "wait_s": [0, 10]},
     ),
+    "a CSV table with predecessors without starts": (
+        "a.csv",
+        "job_id,submit_s,service_s,after\na,0,50,\nb,0,5,a\n",
+        {},
+        {"ready_s": [0, 0], "said": "1 jobs depend on a job whose end is not recorded"},
+    ),
     "a CSV table as JSON lines": (
         "a.jsonl",
         '{"submit_s": 0, "service_s": 5}\n{"submit_s": 1}\n{"submit_s"\n',

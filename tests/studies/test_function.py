@@ -60,9 +60,16 @@ def test_alternatives_are_parameters_functions_and_other_models():
 
 def test_unnamed_alternatives_are_called_by_their_parameters():
     study = cg.compare(
-        bank, ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}], seeds=[1]
+        bank,
+        ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}, {"rule": np.eye(2)}],
+        seeds=[1],
     )
-    assert study.policies == ["bank", "tellers=3,rule=max", "until_s=60.0"]
+    assert study.policies == [
+        "bank",
+        "tellers=3,rule=max",
+        "until_s=60.0",
+        "rule=[[1. 0.]  [0. 1.]]",
+    ]
 
 
 def test_declared_figures_alone_are_shown_and_tested():
@@ -140,7 +147,7 @@ def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
 
 
 @pytest.mark.parametrize(
-    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True], ids=str
+    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.inf], ids=str
 )
 def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     @cg.model
@@ -148,9 +155,10 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
         env.run(1)
         return {"figure": value}
 
-    rows = cg.compare(model, [{}], seeds=[0], out=tmp_path).rows
-    assert rows[0]["figure"] == value
-    assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == rows
+    study = cg.compare(model, [{}], seeds=[0], out=tmp_path)
+    assert study.rows[0]["figure"] == value
+    assert study.note == ""
+    assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == study.rows
 
 
 def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
@@ -160,7 +168,7 @@ def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
     def shop(env, seed, tills=1, file=str(mended)):
         (tmp_path / f"run {tills} {seed}").touch()
         if seed == 1 and tills == 1 and not Path(file).exists():
-            raise RuntimeError("no license")
+            env.process(int("no license") for _ in range(1))
         cg.Resource(env, tills, name="till")
         env.run(60)
 
@@ -168,9 +176,10 @@ def test_a_results_directory_keeps_runs_and_repeats_those_that_failed(tmp_path):
         return cg.compare(shop, [{}, {"tills": 2}], range(3), out=tmp_path / "out")
 
     first = study()
-    assert [(row["seed"], row["error"]) for row in first.failures] == [
-        (1, "RuntimeError: no license")
-    ]
+    assert [
+        (row["seed"], "'no license' (test_function.py, line " in row["error"])
+        for row in first.failures
+    ] == [(1, True)]
     assert "1 of 6 runs failed" in str(first)
     for path in tmp_path.glob("run *"):
         path.unlink()
@@ -408,6 +417,10 @@ test_wrong_use_of_a_model_is_refused = refusals(
     (lambda: cg.compare(bank, [yields]), "must not yield itself"),
     (lambda: cg.model(figures=["wait"]), "a mapping from names to cg.Metric"),
     (lambda: cg.model(figures={"wait": "s"}), "a mapping from names to cg.Metric"),
+    (
+        lambda: cg.model(figures={"use": cg.Metric("use", better="high")}),
+        "with better='less', 'more' or ''",
+    ),
     (lambda: cg.simulate(misspelt), "did you mean 'desk_wait'?"),
     (lambda: cg.compare(bank, {"tellers": 3}), "alternative(=3) must be a dict"),
     (
@@ -417,7 +430,7 @@ test_wrong_use_of_a_model_is_refused = refusals(
     (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
     (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
     (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
-    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "declares no figures"),
+    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "a name, such as 'desk_w"),
     (
         lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
         "unknown figure 'y'",

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from studies.runs import busy, normal, quiet, same
-from support import check_refused, process
+from support import check_refused, process, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.gaps import over_draws
@@ -315,7 +315,7 @@ def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
     ids=["name", "text", "function", "object"],
 )
 def test_code_of_the_package_is_not_copied(policy):
-    scenario, same_policy, _ = isolated(normal, policy)
+    scenario, same_policy, *_ = isolated(normal, policy)
     assert scenario is normal
     assert same_policy is policy
 
@@ -327,7 +327,7 @@ def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monke
     (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
     monkeypatch.syspath_prepend(tmp_path)
     rule = importlib.import_module("library").rule
-    assert isolated(normal, rule) == (normal, rule, [])
+    assert isolated(normal, rule) == (normal, rule, [], [])
     del sys.modules["library"]
 
 
@@ -337,7 +337,7 @@ def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():
     def policy(view):
         return constant
 
-    _, copy, _ = isolated(normal, policy)
+    _, copy, *_ = isolated(normal, policy)
     assert copy is not policy
     assert copy(None) is constant
     assert copy.__code__ is policy.__code__
@@ -357,17 +357,25 @@ def tosses(view):
     return zip(view.queue, view.idle) if np.random.random() < 1 else []  # noqa: NPY002
 
 
+def draws_from(integer):
+    return lambda view: [(view.queue[integer(len(view.queue))], view.idle[0])]
+
+
+earlier = (random.Random(1), np.random.default_rng(1))
+
+
 @pytest.mark.parametrize(
-    ("policy", "name"),
-    [(shuffles, "random"), (chooses, "random"), (tosses, "numpy.random")],
+    ("policy", "generator"),
+    [
+        (shuffles, "the generator of the module random, which all runs share"),
+        (chooses, "the generator of the module random, which all runs share"),
+        (tosses, "the generator of the module numpy.random, which all runs share"),
+    ],
 )
-def test_a_policy_that_draws_from_a_global_generator_is_a_failed_run(policy, name):
+def test_a_policy_that_draws_from_a_global_generator_is_a_failed_run(policy, generator):
     study = cg.compare(busy, ["fifo", policy], [0])
     [row] = study.failures
-    assert (
-        f"draws from the generator of the module {name}, which all runs share"
-        in row["error"]
-    )
+    assert f"draws from {generator}" in row["error"]
     check_refused(
         lambda: study.run(policy.__name__, 0), r"draw from draw\(", cg.PolicyError
     )
@@ -380,19 +388,29 @@ def seeds_the_generator(env, until=60.0):
     env.run(until * random.random())
 
 
-def test_a_model_that_seeds_the_global_generator_is_rejected_in_every_run():
+@cg.model
+def draws_from_an_earlier_one(env, number=0):
+    cg.Resource(env, name="till")
+    env.run(1 + earlier[number].random())
+
+
+@pytest.mark.parametrize(
+    ("model", "generator"),
+    [
+        (seeds_the_generator, "the generator of the module random"),
+        (draws_from_an_earlier_one, "a generator created before the run"),
+        (lambda env: draws_from_an_earlier_one(env, 1), "a generator created before"),
+    ],
+)
+def test_a_model_whose_draws_do_not_depend_on_the_seed_is_a_failed_run(
+    model, generator
+):
     random.seed(7)
     before = random.getstate()
-    study = cg.compare(seeds_the_generator, seeds=range(3))
+    study = cg.compare(cg.model(model), seeds=range(3))
     assert len(study.failures) == 3
-    assert all("module random" in row["error"] for row in study.failures)
+    assert all(f"draws from {generator}" in row["error"] for row in study.failures)
     assert random.getstate() == before
-
-
-def draws_of_its_own(view, rng=random.Random(1)):  # noqa: B008
-    jobs = list(view.queue)
-    rng.shuffle(jobs)
-    return zip(jobs, view.idle)
 
 
 MOVES = """
@@ -413,9 +431,13 @@ def test_a_policy_does_not_change_the_folder_of_the_study(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(
     "policy",
-    [draws_of_its_own, lambda view: [(view.rng.choice(view.queue), view.idle[0])]],
+    [
+        lambda view: [(view.rng.choice(view.queue), view.idle[0])],
+        draws_from(random.Random(1).randrange),
+        draws_from(np.random.default_rng(1).integers),
+    ],
 )
-def test_a_generator_of_the_policy_or_the_view_is_allowed(policy):
+def test_a_generator_of_the_view_or_the_policy_is_allowed(policy):
     rows = [
         cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])
     ]
@@ -456,17 +478,17 @@ def test_a_value_that_cannot_be_copied_is_rejected_but_a_run_may_create_it():
     assert study.values("Opens", "wait_min") == study.values("fifo", "wait_min")
 
 
-@pytest.mark.parametrize(
-    ("policy", "words"),
-    [
-        (
-            type("Needs", (), {"__init__": lambda self, days: None}),
-            "it raised TypeError: .*'days'",
-        ),
-        (int, "policy.=0. must be a name or a function of a view"),
-    ],
+test_a_class_of_which_no_policy_can_be_created_is_refused = refusals(
+    *(
+        (study, policy, words)
+        for study in (cg.simulate, lambda day, policy: cg.compare(day, [policy], [0]))
+        for policy, words in (
+            (
+                type("Needs", (), {"__init__": lambda self, days: None}),
+                "it raised TypeError: .*'days'",
+            ),
+            (int, "policy(=0) must be a name or a function of a view"),
+        )
+    ),
+    call=lambda study, policy: study(quiet, policy),
 )
-def test_a_class_that_cannot_create_a_policy_is_rejected(policy, words):
-    for study in (cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])):
-        with pytest.raises(cg.InputError, match=words):
-            study(quiet, policy)

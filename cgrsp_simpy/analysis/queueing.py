@@ -390,11 +390,10 @@ def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
     near = np.abs(y) < 1e-4
     safe = np.where(near, 1.0, d)
     end = np.exp(np.minimum(y, 0.0))  # e^y, scaled
-    area = np.where(near, b * (1 + y / 2 + y**2 / 6), (end - scale) / safe)
-    moment = np.where(
-        near, b**2 * (0.5 + y / 3 + y**2 / 8), (b * end - (end - scale) / safe) / safe
-    )
-    return area, moment
+    exact = (end - scale) / safe
+    area = np.where(near, scale * b * (1 + y / 2 + y**2 / 6), exact)
+    series = scale * b**2 * (0.5 + y / 3 + y**2 / 8)
+    return area, np.where(near, series, (b * end - exact) / safe)
 
 
 @checked

@@ -359,7 +359,7 @@ def _documented(cls: Any) -> str:
         for item in items
         if item.name in entries
     ]
-    head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""), maxsplit=1)
+    head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""))
     section = ["Parameters\n----------\n" + "\n".join(rows)] if rows else []
     return "\n\n".join([head, *section, *rest])
 

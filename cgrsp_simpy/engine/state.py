@@ -169,9 +169,9 @@ class State:
         """
         table = {**mapping("the file", table)}
         for name in ("waiting", "running"):
-            rows, most = table.get(name), f"at most {MOST_JOBS:,}"
-            number = len(rows) if isinstance(rows, list) else 0
-            require(number <= MOST_JOBS, f"jobs {name}", number, most)
+            if isinstance(rows := table.get(name), list):
+                number, most = len(rows), f"at most {MOST_JOBS:,}"
+                require(number <= MOST_JOBS, f"jobs {name}", number, most)
         if table.get("wake_s", 0.0) is None:
             table["wake_s"] = math.inf
         state: Self = part_of(cls, table, "")

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -322,25 +323,36 @@ def test_rules_of_ones_own_run_compiled():
     assert equal(cg.day("surge", jobs=200), patient)
 
 
+@score
+def summed_up(mean_s):
+    mean_s += 1.0
+    return (mean_s,)
+
+
+NO_RULE = [
+    (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
+    (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
+    (
+        cg.ListPolicy(lambda view: view.queue, fastest, "own"),
+        "the order of own is not a rule",
+    ),
+    (
+        cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
+        "the place of own",
+    ),
+    (
+        cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
+        "the reserve of own",
+    ),
+    ("watch", "policy watch is not made of an order and a place that are rules"),
+]
+
+
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
-        (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
+        *NO_RULE,
         (cg.ListPolicy(by_list, fastest, "own"), "rule by_list cannot be compiled"),
-        (
-            cg.ListPolicy(lambda view: view.queue, fastest, "own"),
-            "the order of own is not a rule",
-        ),
-        (
-            cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
-            "the place of own",
-        ),
-        (
-            cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
-            "the reserve of own",
-        ),
-        ("watch", "policy watch is not made of an order and a place that are rules"),
     ],
 )
 def test_what_is_no_rule_is_simpys(policy, why):
@@ -360,27 +372,44 @@ WEIGHTS = cg.Scenario(
 )
 
 
-@pytest.mark.parametrize(
-    ("scenario", "policy", "why"),
-    [
-        (
-            cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9)),
-            "fifo",
-            "its terms of renting have retry_s, restart_s",
+KNOWN = [
+    *[(cg.day("quiet"), policy, why) for policy, why in NO_RULE],
+    (cg.day("quiet"), cg.ListPolicy(by_deadline, summed_up, "own"), ""),
+    (cg.day("quiet", slots=["0:2", "10:5"]), "fifo", "its slots open and close by"),
+    (
+        replace(cg.day("quiet"), service=type("Own", (cg.Service,), {})()),
+        "fifo",
+        "the scenario has a part of a user's class",
+    ),
+    (
+        replace(
+            cg.day("quiet"),
+            market=cg.Market(
+                stock=[cg.HourlyStock("RTX 3090", CHANCES, 60, 900.0, 0.5, 30)]
+            ),
         ),
-        (
-            cg.day("quiet", terms=cg.Terms(warm_s=60)),
-            KEEPER,
-            "the policy decides how long instances are kept",
-        ),
-        (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
-        (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
-        (WEIGHTS, "edf", ""),
-        (OTHERS["seen"], "triage", "triage weighs what it sees of the stock"),
-    ],
-)
-def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
-    assert why_not(scenario, policy) == why
+        "fifo",
+        "its stock is replayed, or has two time scales",
+    ),
+    (
+        cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9)),
+        "fifo",
+        "its terms of renting have retry_s, restart_s",
+    ),
+    (cg.day("quiet", terms=BILLED[2]), "fifo", ""),
+    (
+        cg.day("quiet", terms=cg.Terms(warm_s=60)),
+        KEEPER,
+        "the policy decides how long instances are kept",
+    ),
+    (cg.day("quiet"), KEEPER, ""),
+    (WEIGHTS, "c-mu", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "edf", ""),
+    (OTHERS["seen"], "triage", "triage weighs what it sees of the stock"),
+    (OTHERS["seen"], "cadr", ""),
+]
 
 
 def test_a_rule_that_fails_says_why_as_in_simpy():

@@ -72,7 +72,6 @@ def test_a_precision_that_is_there_needs_10_values_or_30_equal_ones(
     assert study.seeds == [9, 2, 4, 5, *range(10, 6 + number)]
 
 
-@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("policies", "failed"),
     [

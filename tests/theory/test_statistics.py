@@ -29,11 +29,11 @@ def test_a_mean_has_the_interval_of_students_t(confidence):
         confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS)
     )
 
-    assert found.mean == pytest.approx(np.mean(WAITS), rel=1e-12)
-    assert found.sd == pytest.approx(np.std(WAITS, ddof=1), rel=1e-12)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
-    assert found.half_width == pytest.approx((high - low) / 2, rel=1e-9)
-    assert found.n == 8
+    moments = np.mean(WAITS), np.std(WAITS, ddof=1), 8
+    assert (found.mean, found.sd, found.n) == pytest.approx(moments, rel=1e-12)
+    interval = low, high, (high - low) / 2
+    found = found.low, found.high, found.half_width
+    assert found == pytest.approx(interval, rel=1e-9)
 
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rental.test_bulk import (
     INDICES,
+    KNOWN,
     OTHERS,
     POLICIES,
     RESERVED,
@@ -18,6 +19,7 @@ from rental.test_bulk import (
     differing,
     equal,
     tied,
+    why_not,
 )
 
 import cgrsp_simpy as cg
@@ -91,6 +93,12 @@ def plain(monkeypatch):
         monkeypatch.setattr(module, name, value, raising=False)
     yield
     bulk.compiled_rule.cache_clear()
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("scenario", "policy", "why"), KNOWN)
+def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
+    assert why_not(scenario, policy)[: len(why) or None] == why
 
 
 @pytest.mark.usefixtures("plain")
@@ -218,8 +226,8 @@ def undefined_at(deadline_s, due_s=1000.0):
     ],
 )
 def test_a_run_whose_rule_fails_is_left_to_simpy(order, place):
-    """All wait at once; the first is due at 1000 and the others at 2000."""
-    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(4)]
+    """Both wait at once; the first is due at 1000 and the other at 2000."""
+    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(2)]
     day = replace(cg.day("hectic"), workload=cg.JobList(jobs))
     subject, policy = subject_of(day), cg.ListPolicy(order, place, "failing")
     assert subject.compiled(subject.make_policy(policy), 0, None, True) is None

@@ -314,11 +314,14 @@ def test_a_series_counts_who_waits_and_who_uses():
     }
 
 
-@pytest.mark.parametrize(("takes", "warm_s"), [(0, 2), (1, 2), (1, 0)])
-def test_items_that_a_store_begins_with_count(takes, warm_s):
+@pytest.mark.parametrize(
+    ("kind", "takes", "warm_s"),
+    [(cg.Store, 0, 2), (cg.FilterStore, 1, 2), (cg.PriorityStore, 1, 0)],
+)
+def test_items_that_a_store_begins_with_count(kind, takes, warm_s):
     env = simpy.Environment()
     env.keeps_records = True
-    shop = cg.Store(env, name="shop")
+    shop = kind(env, name="shop")
     shop.items = ["a", "b"]  # as in SimPy's examples
 
     at(env, 4, lambda: [shop.get() for _ in range(takes)])

@@ -535,46 +535,12 @@ def test_studies_are_the_same_by_either_engine(tmp_path):
     assert swept[0].rows == swept[1].rows
 
 
-@pytest.mark.parametrize(
-    ("engine", "within", "jobs", "runs"),
-    [
-        ("auto", "auto", replicate.MANY - 1, "simpy"),
-        ("auto", "auto", replicate.MANY, "auto"),
-        ("auto", "compiled", 1, "compiled"),
-        ("auto", "simpy", 10**9, "simpy"),
-        ("simpy", "compiled", 10**9, "simpy"),
-        ("compiled", "simpy", 1, "compiled"),
-    ],
-)
-def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
-    wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
-    with replicate.studies_on(within):
-        assert replicate.engine_for(engine, wanted, jobs) == runs
-    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
-        assert replicate.engine_for(engine, wanted, 1) == runs
-
-
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))
     simpy = cg.compare(day, list(study.policies), range(3), engine="simpy")
     assert study.rows == simpy.rows
-
-
-def test_what_has_no_compiled_loop_says_so():
-    nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
-    check_refused(
-        lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"
-    )
-    check_refused(
-        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print),
-        "engine",
-    )
-    check_refused(
-        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="fast"),
-        "auto, simpy, compiled",
-    )
 
 
 def test_without_a_compiler_all_is_simpys():

@@ -21,6 +21,7 @@ from rental.test_bulk import (
     tied,
     why_not,
 )
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import COMPILED
@@ -36,6 +37,7 @@ from cgrsp_simpy.rental.policies.rules import (
     score,
     tiers,
 )
+from cgrsp_simpy.studies import replicate
 from cgrsp_simpy.studies.subject import subject_of
 
 pytestmark = pytest.mark.skipif(COMPILED, reason="the loop is compiled")
@@ -99,6 +101,41 @@ def plain(monkeypatch):
 @pytest.mark.parametrize(("scenario", "policy", "why"), KNOWN)
 def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
     assert why_not(scenario, policy)[: len(why) or None] == why
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    ("engine", "within", "jobs", "runs"),
+    [
+        ("auto", "auto", replicate.MANY - 1, "simpy"),
+        ("auto", "auto", replicate.MANY, "auto"),
+        ("auto", "compiled", 1, "compiled"),
+        ("auto", "simpy", 10**9, "simpy"),
+        ("simpy", "compiled", 10**9, "simpy"),
+        ("compiled", "simpy", 1, "compiled"),
+    ],
+)
+def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
+    wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
+    with replicate.studies_on(within):
+        assert replicate.engine_for(engine, wanted, jobs) == runs
+    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
+        assert replicate.engine_for(engine, wanted, 1) == runs
+
+
+def test_what_has_no_compiled_loop_says_so():
+    nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
+    check_refused(
+        lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"
+    )
+    check_refused(
+        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print),
+        "engine",
+    )
+    check_refused(
+        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="fast"),
+        "auto, simpy, compiled",
+    )
 
 
 @pytest.mark.usefixtures("plain")

@@ -75,10 +75,56 @@ EQUAL: dict[tuple[str, str], str] = {
         "engine/resources.py",
         "return rounded if abs(rounded - amount) <= TOLERANCE / 1000 else amount",
     ): "no rounding error is exactly so large",
+    **dict.fromkeys(
+        [
+            (
+                "engine/ledger.py",
+                "if left * 1:  # only fractions have rounding errors",
+            ),
+            ("engine/ledger.py", "if left * 1:"),
+        ],
+        "whole amounts are exact: the condition only saves time",
+    ),
     (
-        "engine/ledger.py",
-        "if left and left * 1:  # only fractions have rounding errors",
-    ): "whole amounts are exact: the condition only saves time",
+        "engine/view.py",
+        "if not abs(total - need) < TOLERANCE * max(need, 1.0):",
+    ): "no rounding error is exactly so large",
+    (
+        "engine/watchdog.py",
+        "self._at_one_time = self._without_progress = 1",
+    ): "the first count sets both to 0",
+    (
+        "studies/executors.py",
+        "return results, max(1.1000000000000001e-09, time.perf_counter() - begin_s)",
+    ): "no task takes so little time",
+    (
+        "base/compiled.py",
+        "return path or Path(path)",
+    ): "only compiled functions have a path",
+    (
+        "rental/kernel/rules.py",
+        "best, row, gpus, nth = 0, 1, 0, 0",
+    ): "the first turn of the loop sets the row",
+    (
+        "rental/kernel/rules.py",
+        "if uniform <= setting.below[kind, band, 0]:",
+    ): "no number is drawn that is exactly this one",
+    (
+        "rental/kernel/queue.py",
+        "while at and not free and run.idle[run.offers[at - 1]] >= slot:",
+    ): "no two offers have the same slot",
+    ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",
+    (
+        "rental/kernel/loop.py",
+        "number.open = 2",
+    ): "any number but 0 is true",
+    **dict.fromkeys(
+        [
+            ("rental/kernel/loop.py", f"comes(run, {leaf}, math.inf, 1)")
+            for leaf in ("first", "slot", "leaf", "len(run.fleet) + 1")
+        ],
+        "events that never come have no order",
+    ),
     (
         "hgsp/exact.py",
         "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
@@ -429,15 +475,16 @@ def code_of(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def left_out(node: ast.AST) -> bool:
-    """Code for type checkers only, drawings, and cases that a judge draws: others would
-    do.
+    """Code for type checkers or numba only, drawings, and cases that a judge draws:
+    others would do.
     """
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "drawn":
         return True
     if isinstance(node, ast.FunctionDef):
         names = [ast.unparse(each) for each in node.decorator_list]
         return any(name.endswith((".draws", "overload")) for name in names)
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    conditional = isinstance(node, ast.If | ast.IfExp)
+    return conditional and ast.unparse(node.test) in ("TYPE_CHECKING", "COMPILED")
 
 
 def replaced(node: ast.AST) -> str | None:

@@ -368,7 +368,7 @@ def _refusal(
     error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
     """Convert the first fault to an exception; that of an own check is unchanged."""
-    faults: Any = error.errors(include_url=False)
+    faults: Any = error.errors()
     for fault in faults:
         if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):
             return raised

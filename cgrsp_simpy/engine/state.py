@@ -22,11 +22,10 @@ import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
-    check_named,
-    content_of,
     faults_of,
     json_of,
     mapping,
+    text_of,
     write_whole,
 )
 from cgrsp_simpy.base.parameters import (
@@ -194,9 +193,9 @@ def table_of(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a state's JSON file; InputError for an invalid file."""
     path = Path(path)
     with faults_of(path):
-        check_named(path)
         try:
-            text = content_of(path).decode("utf-8-sig")
+            with text_of(path) as file:
+                text = file.read()
         except UnicodeDecodeError:
             raise InputError("not JSON") from None
         hooks = {"parse_constant": _refuse_constant, "object_pairs_hook": _different}

@@ -213,6 +213,19 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "without a store, no file has a number",
     (
         "analysis/statistics.py",
+        "return mean(x[len(x) % batches :].reshape(batches, -2).mean(axis=1),"
+        " confidence)",
+    ): "NumPy computes any negative length",
+    (
+        "analysis/queueing.py",
+        "if ratio <= 0.5:  # the terms fall by e^-0.19 or faster",
+    ): "at this load both forms lose no digits",
+    (
+        "base/policy.py",
+        "assert spec is not None or spec.loader is not None",
+    ): "it is for the type checker: of a file neither is None",
+    (
+        "analysis/statistics.py",
         "starts = np.flatnonzero(np.append(len(known) >= 0, apart))",
     ): "no numbers have no ranks",
     (

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from cgrsp_simpy.base.table import Table, progress
+import pytest
+
+from cgrsp_simpy.base.table import Table, digits, html_text, progress, visible
 
 AWKWARD = Table(
     "10 % of a_b & c: ± 95 %",
     [["policy", "wait_min"], ["rh:a=1|2", "1.00 ± 0.1"], ["[x] ~^\\", "<5 #$ {}"]],
     "note: p < 0.05",
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (visible("\x1b[1m\x9b\n"), r"\x1b[1m\x9b\n"),
+        (visible("a\n\tb", "\n\t"), "a\n\tb"),
+        (html_text("<\x1b\n"), "&lt;\\x1b\n"),
+        (digits(0.005), ".2f"),
+        (digits(-0.00499), ".4f"),
+    ],
+)
+def test_texts_of_numbers_and_of_control_characters(text, expected):
+    assert text == expected
 
 
 def test_markdown_has_one_row_per_line_and_escapes_what_would_be_markup():

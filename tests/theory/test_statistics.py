@@ -342,7 +342,8 @@ def test_a_mean_in_order_by_hand():
     test = cg.statistics.paired_test([1, 2, 4, 5], [0] * 4, True)
     error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
     assert found.mean == 3
-    assert cg.statistics.worth([1, 2, 4, 5]) == pytest.approx(0.15 / 1.85)
+    shares = [cg.statistics.worth(x) for x in ([1, 2, 4, 5], [2, 2, 2], [1, inf])]
+    assert shares == pytest.approx([0.15 / 1.85, 1, 1])
     assert found.half_width == pytest.approx(12.7062 * error, rel=1e-5)
     assert test.t == pytest.approx(3 / error)
     assert found.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))

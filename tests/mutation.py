@@ -257,6 +257,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",
     ): "of two equal times, either is the same",
     (
+        "rental/report.py",
+        "day = [1.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]",
+    ): "a second of a day takes no hour across the mean",
+    (
         "rental/bulk.py",
         'more["free"] = np.concatenate([np.arange(size, 3 * size), run.free])',
     ): "what is behind the number of free rows is never read",

@@ -209,6 +209,10 @@ def test_a_suspended_job_keeps_what_it_has_done():
     ]
     assert run.jobs[["suspensions", "away_s"]].tolist() == [(1, 100), (0, 0)]
     assert (run.summary()["utilisation_pct"], *utilisation(run)) == (100, 1, 1)
+    # a checkpoint of 2 s after 30 s each: by 40 s, 38 s are done; 62 s are left
+    terms = cg.Terms(suspension=True, checkpoint_s=30, checkpoint_cost_s=2)
+    run = cg.simulate(scenario([(0, 1e6), (40, 200)], terms, AT_ONCE), "edf-p")
+    assert run.jobs[["checkpoints_s", "finish_s"]].tolist() == [(6, 212), (6, 146)]
     assert cg.simulate(
         scenario([(0, 1e6), (40, 200)], cg.Terms(), AT_ONCE), "edf"
     ).jobs["finish_s"].tolist() == [100, 200]

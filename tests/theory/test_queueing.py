@@ -282,7 +282,7 @@ def birth_death_a(arrival_rate, service_rate, servers, patience_s, most=9000):
 def test_erlang_a_by_its_birth_and_death_chain(servers, rho, patience_s):
     found = cg.queueing.erlang_a(rho * servers, 1.0, servers, patience_s)
     wait, left = birth_death_a(rho * servers, 1.0, servers, patience_s)
-    assert found.wait_probability == pytest.approx(wait, rel=1e-8)
-    assert found.left == pytest.approx(left, rel=1e-6, abs=0)
-    assert found.utilisation == pytest.approx(rho * (1 - left), rel=1e-8)
-    assert found.wait_s == pytest.approx(left * patience_s, rel=1e-6, abs=0)
+    shares = found.wait_probability, found.utilisation
+    assert shares == pytest.approx((wait, rho * (1 - left)), rel=1e-8)
+    lost = found.left, found.wait_s
+    assert lost == pytest.approx((left, left * patience_s), rel=1e-6, abs=0)

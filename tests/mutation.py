@@ -256,6 +256,17 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/rules.py",
         "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",
     ): "of two equal times, either is the same",
+    **dict.fromkeys(
+        [
+            (
+                "rental/state.py",
+                "held = [stock.status(gpu, at_s, 1.0)"
+                " for gpu in gpus if stock.persists(gpu)]",
+            ),
+            ("rental/report.py", "status = stock.status(gpu, at_s, 1.0)"),
+        ],
+        "of stock that persists the variate of a job is not used",
+    ),
     (
         "rental/report.py",
         "day = [1.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]",

@@ -73,12 +73,15 @@ def rental(seed):
 @cache
 def resumed(seed):
     """A state with jobs that run, whose stock is held, and may have been seen."""
-    sight = ["none", "now", "poll:120"][seed % 3]
-    slots = ["RTX 3090"] * 6 + ["RTX A4000"]
-    day = cg.day("hectic", slots, jobs=40, persistence_s=900, sight=sight)
-    delay_s = ((0, 60), (30, 120), (60, 2000))
-    day = replace(day, market=replace(day.market, delay_s=delay_s))
-    whole = subject_of(day).run("fifo", seed, engine="simpy")
+    day = cg.day(
+        "hectic",
+        ["RTX 3090"] * 6 + ["RTX A4000"],
+        jobs=40,
+        persistence_s=900,
+        sight=["none", "now", "poll:120"][seed % 3],
+    )
+    market = replace(day.market, delay_s=((0, 60), (30, 120), (60, 2000)))
+    whole = subject_of(day := replace(day, market=market)).run("fifo", seed)
     at_s = float(np.sort(whole.jobs["dispatch_s"])[9 + seed]) + 100
     return replace(whole.state(at_s), wake_s=None).resumed(day)
 
@@ -189,13 +192,13 @@ def llm(seed):
 
 
 MADE = (rental, resumed, cluster, hgsp, waiting, dag, spot, llm)
-SUSPENDING = ("edf-p", "srpt")  # a state cannot represent it
 LEFT_OUT = ("milp", "ddqn", "expected-cost", "sagreedy")  # slow
 CASES = [
     (make, policy)
     for make in MADE
     for policy in make(0).policies
-    if policy not in LEFT_OUT and not (make is resumed and policy in SUSPENDING)
+    if policy not in LEFT_OUT
+    and (make is not resumed or policy not in ("edf-p", "srpt"))  # they suspend
 ]
 
 

@@ -111,6 +111,22 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "no number is drawn that is exactly this one",
     (
         "rental/kernel/queue.py",
+        "run.at_s[other] == run.at_s[least] and run.order[other] <= run.order[least]",
+    ): "no two events that come have the same order",
+    (
+        "rental/kernel/rules.py",
+        "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
+    ): "the first variate holds from the begin",
+    (
+        "rental/kernel/rules.py",
+        "band = bisect(setting.hours, hour, 1, len(setting.hours), True) - 1",
+    ): "the first band begins at midnight",
+    (
+        "rental/kernel/loop.py",
+        "if number.done > len(run.out) - len(run.fleet):",
+    ): "one event ends one job: there is room for it",
+    (
+        "rental/kernel/queue.py",
         "while at and not free and run.idle[run.offers[at - 1]] >= slot:",
     ): "no two offers have the same slot",
     ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",

@@ -147,8 +147,8 @@ def test_the_steps_of_a_queue_with_one_server():
         ("start", ("arrivals 1",)),
         ("end of env.run", ()),
     ]
-    assert start.resources == (("desk", "0 of 1 in use", (), ()),)
-    assert start.processes[0].waits_for == "start"
+    desk = ("desk", "0 of 1 in use", (), ())
+    assert (*start.resources, start.processes[0].waits_for) == (desk, "start")
     step = after(env, "start", SECOND)
     assert step.time == 2
     assert step.resources == (

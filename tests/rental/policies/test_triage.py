@@ -498,15 +498,20 @@ def refused(chances, persistence_s=0.0, **terms):
 
 def test_a_refusal_is_the_time_until_an_attempt_meets_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
-    assert refused(chances).mean_s == pytest.approx(0.75 * good_s + 0.25 * 7200)
-    mean_s = 0.75 * good_s + 0.25 * (90 / 0.75 + good_s)
-    assert refused(chances, retry_s=90).mean_s == pytest.approx(mean_s)
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
-    lasting = refused(chances, 1800, retry_s=90)
-    assert lasting.mean_s == pytest.approx(0.75 * good_s + 0.25 * (recovers_s + good_s))
-    # which holds no slot
-    assert lasting.held_s == pytest.approx(good_s)
-    assert refused(chances).held_s == refused(chances).mean_s
+    found = [
+        refused(chances),
+        refused(chances, retry_s=90),
+        refused(chances, 1800, retry_s=90),
+    ]
+    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s
+    assert [delay.mean_s for delay in found] == pytest.approx(
+        [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
+    )
+    # a refusal holds no slot
+    assert [delay.held_s for delay in found] == pytest.approx(
+        [found[0].mean_s, good_s, good_s]
+    )
 
 
 @pytest.mark.parametrize("retry_s", [1e-6, 60.0, 1e9])

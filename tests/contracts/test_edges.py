@@ -176,13 +176,12 @@ def test_a_policy_that_leaves_is_one_line_or_a_failed_run(ended, name):
 
 
 @pytest.mark.usefixtures("leaving")
-def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path):
-    for text in ("import sys; sys.exit(0)", "raise GeneratorExit"):
-        (tmp_path / "own.py").write_text(text)
-        check_bad_input(
-            ended("compare hectic --policies own.py:leaves --seeds 1"),
-            ["cannot be loaded"],
-        )
+@pytest.mark.parametrize("text", ["import sys; sys.exit(0)", "raise GeneratorExit"])
+def test_a_file_that_leaves_when_it_is_loaded_is_one_line(ended, tmp_path, text):
+    (tmp_path / "own.py").write_text(text)
+    check_bad_input(
+        ended("compare hectic --policies own.py:leaves --seeds 1"), ["cannot be loaded"]
+    )
 
 
 @pytest.mark.usefixtures("leaving")
@@ -466,9 +465,7 @@ def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_device_without_end_is_too_large(monkeypatch):
+@pytest.mark.parametrize("read", [files.read_toml, files.content_of])
+def test_a_device_without_end_is_too_large(read, monkeypatch):
     monkeypatch.setattr(files, "MOST_BYTES", 1000)
-    for read in (files.read_toml, files.content_of):
-        check_refused(
-            lambda read=read: read(Path("/dev/zero")), "more than 1,000 bytes"
-        )
+    check_refused(lambda: read(Path("/dev/zero")), "more than 1,000 bytes")

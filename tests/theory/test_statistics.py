@@ -376,10 +376,10 @@ def decaying(length, height, scale, seed):
 
 @pytest.mark.parametrize("length", [10, 14, 15, 57, 500])
 @pytest.mark.parametrize("height", [0, 10, -1e9])
-def test_mser5_is_its_definition(length, height):
-    for seed in range(5):
-        series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
-        assert cg.statistics.mser5(series) == mser5_by_definition(series)
+@pytest.mark.parametrize("seed", range(5))
+def test_mser5_is_its_definition(length, height, seed):
+    series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
+    assert cg.statistics.mser5(series) == mser5_by_definition(series)
 
 
 # ---- bootstrap ----

@@ -75,10 +75,72 @@ EQUAL: dict[tuple[str, str], str] = {
         "engine/resources.py",
         "return rounded if abs(rounded - amount) <= TOLERANCE / 1000 else amount",
     ): "no rounding error is exactly so large",
+    **dict.fromkeys(
+        [
+            (
+                "engine/ledger.py",
+                "if left * 1:  # only fractions have rounding errors",
+            ),
+            ("engine/ledger.py", "if left * 1:"),
+        ],
+        "whole amounts are exact: the condition only saves time",
+    ),
     (
-        "engine/ledger.py",
-        "if left and left * 1:  # only fractions have rounding errors",
-    ): "whole amounts are exact: the condition only saves time",
+        "engine/view.py",
+        "if not abs(total - need) < TOLERANCE * max(need, 1.0):",
+    ): "no rounding error is exactly so large",
+    (
+        "engine/watchdog.py",
+        "self._at_one_time = self._without_progress = 1",
+    ): "the first count sets both to 0",
+    (
+        "studies/executors.py",
+        "return results, max(1.1000000000000001e-09, time.perf_counter() - begin_s)",
+    ): "no task takes so little time",
+    (
+        "base/compiled.py",
+        "return path or Path(path)",
+    ): "only compiled functions have a path",
+    (
+        "rental/kernel/rules.py",
+        "best, row, gpus, nth = 0, 1, 0, 0",
+    ): "the first turn of the loop sets the row",
+    (
+        "rental/kernel/rules.py",
+        "if uniform <= setting.below[kind, band, 0]:",
+    ): "no number is drawn that is exactly this one",
+    (
+        "rental/kernel/queue.py",
+        "run.at_s[other] == run.at_s[least] and run.order[other] <= run.order[least]",
+    ): "no two events that come have the same order",
+    (
+        "rental/kernel/rules.py",
+        "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
+    ): "the first variate holds from the begin",
+    (
+        "rental/kernel/rules.py",
+        "band = bisect(setting.hours, hour, 1, len(setting.hours), True) - 1",
+    ): "the first band begins at midnight",
+    (
+        "rental/kernel/loop.py",
+        "if number.done > len(run.out) - len(run.fleet):",
+    ): "one event ends one job: there is room for it",
+    (
+        "rental/kernel/queue.py",
+        "while at and not free and run.idle[run.offers[at - 1]] >= slot:",
+    ): "no two offers have the same slot",
+    ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",
+    (
+        "rental/kernel/loop.py",
+        "number.open = 2",
+    ): "any number but 0 is true",
+    **dict.fromkeys(
+        [
+            ("rental/kernel/loop.py", f"comes(run, {leaf}, math.inf, 1)")
+            for leaf in ("first", "slot", "leaf", "len(run.fleet) + 1")
+        ],
+        "events that never come have no order",
+    ),
     (
         "hgsp/exact.py",
         "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
@@ -167,6 +229,19 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "without a store, no file has a number",
     (
         "analysis/statistics.py",
+        "return mean(x[len(x) % batches :].reshape(batches, -2).mean(axis=1),"
+        " confidence)",
+    ): "NumPy computes any negative length",
+    (
+        "analysis/queueing.py",
+        "if ratio <= 0.5:  # the terms fall by e^-0.19 or faster",
+    ): "at this load both forms lose no digits",
+    (
+        "base/policy.py",
+        "assert spec is not None or spec.loader is not None",
+    ): "it is for the type checker: of a file neither is None",
+    (
+        "analysis/statistics.py",
         "starts = np.flatnonzero(np.append(len(known) >= 0, apart))",
     ): "no numbers have no ranks",
     (
@@ -197,6 +272,21 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/rules.py",
         "if figures.next_free_s <= run.now_s[0] or figures.next_free_s == math.inf:",
     ): "of two equal times, either is the same",
+    **dict.fromkeys(
+        [
+            (
+                "rental/state.py",
+                "held = [stock.status(gpu, at_s, 1.0)"
+                " for gpu in gpus if stock.persists(gpu)]",
+            ),
+            ("rental/report.py", "status = stock.status(gpu, at_s, 1.0)"),
+        ],
+        "of stock that persists the variate of a job is not used",
+    ),
+    (
+        "rental/report.py",
+        "day = [1.0, *law_changes_s(market, 0.0, DAY_S), DAY_S]",
+    ): "a second of a day takes no hour across the mean",
     (
         "rental/bulk.py",
         'more["free"] = np.concatenate([np.arange(size, 3 * size), run.free])',
@@ -429,15 +519,16 @@ def code_of(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def left_out(node: ast.AST) -> bool:
-    """Code for type checkers only, drawings, and cases that a judge draws: others would
-    do.
+    """Code for type checkers or numba only, drawings, and cases that a judge draws:
+    others would do.
     """
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "drawn":
         return True
     if isinstance(node, ast.FunctionDef):
         names = [ast.unparse(each) for each in node.decorator_list]
         return any(name.endswith((".draws", "overload")) for name in names)
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    conditional = isinstance(node, ast.If | ast.IfExp)
+    return conditional and ast.unparse(node.test) in ("TYPE_CHECKING", "COMPILED")
 
 
 def replaced(node: ast.AST) -> str | None:

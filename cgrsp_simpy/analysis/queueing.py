@@ -104,7 +104,7 @@ def mmc(arrival_rate: float, service_rate: float, servers: Servers) -> Queue:
     numbers, load = _rates(arrival_rate, service_rate, servers)
     waiting = erlang_c(numbers, load)
     spare = numbers * service_rate - arrival_rate
-    wait = np.where(spare > 0, waiting / np.where(spare > 0, spare, 1.0), np.inf)
+    wait = np.where(spare > 0, waiting / np.where(spare > 0, spare, np.inf), np.inf)
     return Queue(waiting, wait, np.minimum(1.0, load / numbers))
 
 
@@ -286,7 +286,7 @@ def mg1_priority(
     loads = np.cumsum(rates * means)
     before = loads - rates * means
     room = np.maximum(0, 1 - before)
-    served = np.where(loads < 1, rates, room / np.where(means > 0, means, 1.0))
+    served = np.where(loads < 1, rates, room / np.where(means > 0, means, np.inf))
     residual = np.sum(served * squares) / 2
     return _where_stable(loads, residual / _spare(before) / _spare(loads))
 
@@ -361,8 +361,8 @@ def mg1_ps(arrival_rate: Positive, mean_s: Positive, times_s: npt.ArrayLike) -> 
 
 
 def _spare(load: Floats) -> Floats:
-    """Return 1 - load, or 1 without a steady state."""
-    return np.where(load < 1, 1 - load, 1.0)
+    """Return 1 - load, or infinity without a steady state."""
+    return np.where(load < 1, 1 - load, np.inf)
 
 
 def _where_stable(load: Floats, values: Floats) -> Floats:
@@ -388,13 +388,12 @@ def _integrals(d: Floats, b: float, scale: Floats) -> tuple[Floats, Floats]:
     """Integrate e^(d x) and x e^(d x) from 0 to b, scaled; by series for small d b."""
     y = d * b
     near = np.abs(y) < 1e-4
-    safe = np.where(near, 1.0, d)
+    safe = np.where(near, np.inf, d)
     end = np.exp(np.minimum(y, 0.0))  # e^y, scaled
-    area = np.where(near, b * (1 + y / 2 + y**2 / 6), (end - scale) / safe)
-    moment = np.where(
-        near, b**2 * (0.5 + y / 3 + y**2 / 8), (b * end - (end - scale) / safe) / safe
-    )
-    return area, moment
+    exact = (end - scale) / safe
+    area = np.where(near, scale * b * (1 + y / 2 + y**2 / 6), exact)
+    series = scale * b**2 * (0.5 + y / 3 + y**2 / 8)
+    return area, np.where(near, series, (b * end - exact) / safe)
 
 
 @checked

@@ -410,7 +410,7 @@ def replications_needed(
             f"a standard deviation needs at least two values, not {len(x)}"
         )
     centre, sd = _moments(x)
-    if sd > 0 and abs(centre) < ROUNDING * sd:
+    if abs(centre) < ROUNDING * sd:
         raise InputError(
             "the half width relative to the mean of the values is undefined: the"
             " mean is zero"

@@ -96,9 +96,8 @@ def standalone(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Like `standalone`, but inlined; for functions called only by such functions."""
-    if not COMPILED:
-        return function
-    return cast(F, cached(function, numba.njit, forceinline=True, **CALLEE))
+    how = {"forceinline": True, **CALLEE}
+    return cast(F, cached(function, numba.njit, **how)) if COMPILED else function
 
 
 def cache_folder(function: Any) -> Path | None:

@@ -432,7 +432,7 @@ def content_of(path: Path) -> bytes:
     The limit also holds for a device, whose size is unknown.
     """
     with path.open("rb") as file:
-        content = file.read(-1 if _LARGE.get() else MOST_BYTES + 1)
+        content = file.read(None if _LARGE.get() else MOST_BYTES + 1)
     check_size(len(content))
     return content
 

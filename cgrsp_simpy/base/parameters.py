@@ -210,12 +210,10 @@ def schema_of(hint: Any) -> Any:
     if origin is tuple:
         variadic = 0 if parts[-1] is Ellipsis else None
         items = [schema_of(part) for part in parts if part is not Ellipsis]
-        return core_schema.tuple_schema(
-            items, variadic_item_index=variadic, strict=True
-        )
+        return core_schema.tuple_schema(items, variadic_item_index=variadic)
     if origin is Sequence:
         items = [schema_of(parts[0])]
-        listing = core_schema.tuple_schema(items, variadic_item_index=0, strict=True)
+        listing = core_schema.tuple_schema(items, variadic_item_index=0)
         return prepared(as_tuple)(listing, hint)
     if origin is Mapping:
         return core_schema.dict_schema(*map(schema_of, parts))
@@ -359,7 +357,7 @@ def _documented(cls: Any) -> str:
         for item in items
         if item.name in entries
     ]
-    head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""), maxsplit=1)
+    head, *rest = re.split(r"\n\n(?=\w+\n---)", cleandoc(cls.__doc__ or ""))
     section = ["Parameters\n----------\n" + "\n".join(rows)] if rows else []
     return "\n\n".join([head, *section, *rest])
 
@@ -368,7 +366,7 @@ def _refusal(
     error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
     """Convert the first fault to an exception; that of an own check is unchanged."""
-    faults: Any = error.errors(include_url=False)
+    faults: Any = error.errors()
     for fault in faults:
         if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):
             return raised

@@ -72,7 +72,7 @@ class Ledger:
     def take(self, number: int, amount: float, claim: Any) -> None:
         """Reserve an amount for a claim; AssignmentError if less is free."""
         left = self.free[number] - amount
-        if left and left % 1:  # only fractions have rounding errors
+        if left % 1:  # only fractions have rounding errors
             left = snapped(left, self._resources[number].size)
         if left < 0:
             raise AssignmentError(
@@ -93,7 +93,7 @@ class Ledger:
             self._withheld[number] = snapped(left, self._resources[number].size)
         elif amount > 0:
             left = self.free[number] + amount
-            if left != 1 and left % 1:
+            if left % 1:
                 left = snapped(left, self._resources[number].size)
             self._make_available(number, left)
 

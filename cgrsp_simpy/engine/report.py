@@ -72,7 +72,7 @@ class WaitTally(EndTally):
         claim, and the mean response; NaN if there are no jobs.
         """
         wait_s, response_s = (
-            np.concatenate(blocks) if blocks else np.empty(0)
+            np.concatenate([np.empty(0), *blocks])
             for blocks in (self.wait_s, self.response_s)
         )
         return {

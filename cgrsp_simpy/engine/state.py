@@ -22,11 +22,10 @@ import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
-    check_named,
-    content_of,
     faults_of,
     json_of,
     mapping,
+    opened,
     write_whole,
 )
 from cgrsp_simpy.base.parameters import (
@@ -169,9 +168,9 @@ class State:
         """
         table = {**mapping("the file", table)}
         for name in ("waiting", "running"):
-            rows, most = table.get(name), f"at most {MOST_JOBS:,}"
-            number = len(rows) if isinstance(rows, list) else 0
-            require(number <= MOST_JOBS, f"jobs {name}", number, most)
+            if isinstance(rows := table.get(name), list):
+                number, most = len(rows), f"at most {MOST_JOBS:,}"
+                require(number <= MOST_JOBS, f"jobs {name}", number, most)
         if table.get("wake_s", 0.0) is None:
             table["wake_s"] = math.inf
         state: Self = part_of(cls, table, "")
@@ -192,13 +191,8 @@ class State:
 
 def table_of(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a state's JSON file; InputError for an invalid file."""
-    path = Path(path)
-    with faults_of(path):
-        check_named(path)
-        try:
-            text = content_of(path).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InputError("not JSON") from None
+    with faults_of(path), opened(Path(path)) as file:
+        text = file.read()
         hooks = {"parse_constant": _refuse_constant, "object_pairs_hook": _different}
         return mapping("the file", json_of(text, **hooks))
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import simpy
-from simpy.core import Infinity
 
 from cgrsp_simpy.engine.claim import REQUESTED, Claim
 from cgrsp_simpy.engine.events import (
@@ -125,7 +124,7 @@ def steps(
     """
     heard: list[Event] = []
     run = set_up(heard.append)
-    while run.env.peek() < Infinity and run.advance(1):
+    while run.advance(1):
         for event in heard:
             waiting = tuple(map(job_id, run.pending_claims))
             holders = _holders(run)

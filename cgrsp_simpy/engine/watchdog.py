@@ -29,12 +29,11 @@ class Watchdog:
 
     def __init__(self, run: Any) -> None:
         self.run = run
-        # events since the clock has moved, and the time that it shows
-        self._at_one_time = 0
-        self._now_s = -1.0
-        # events since the last progress, and the state that it led to
-        self._without_progress = 0
-        self._state = (0, 0, 0)
+        # events since the clock has moved, and since the last progress
+        self._at_one_time = self._without_progress = 0
+        # the time that the clock shows, and the state after the last progress
+        self._now_s: float | None = None
+        self._state: tuple[int, int, int] | None = None
 
     def count(self, events: int) -> None:
         """Count further events.
@@ -44,14 +43,10 @@ class Watchdog:
         """
         run = self.run
         state = run.dispatcher.grants, len(run.pending_claims), run.records.number
-        if state != self._state:
-            self._without_progress = 0
-        else:
-            self._without_progress += events
-        if run.now_s != self._now_s:
-            self._at_one_time = 0
-        else:
-            self._at_one_time += events
+        self._without_progress += events
+        self._without_progress *= state == self._state
+        self._at_one_time += events
+        self._at_one_time *= run.now_s == self._now_s
         self._state, self._now_s = state, run.now_s
         if self._at_one_time > MANY:
             raise InputError(
@@ -66,7 +61,7 @@ class Watchdog:
         run = self.run
         processes = [
             *run.job_processes.values(),
-            *[claim.process for claim in run.granted_claims],
+            *filter(None, [claim.process for claim in run.granted_claims]),
         ]
         if (
             run.dispatcher.wake
@@ -108,8 +103,6 @@ def ended_without(claim: Claim) -> InputError:
 
 def _is_scheduled(event: Any) -> bool:
     """Return whether an event is scheduled, or will be by scheduled events."""
-    if event is None:
-        return False
     if event._value is not PENDING:
         return True
     if isinstance(event, simpy.events.Condition):

@@ -139,7 +139,7 @@ def of_policy(policy: Any) -> str:
     order, place, reserve = policy.order, policy.place, policy.reserve
     takes_first = order is by_submission
     constant = type(reserve) is Rule and (
-        {*reserve.arguments} <= {*CONSTANT, *reserve.parameters}
+        {*reserve.arguments}.issubset([*CONSTANT, *reserve.parameters])
     )
     reasons = {
         f"the order of {name} is not a rule": not (

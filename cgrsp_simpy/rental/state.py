@@ -499,7 +499,7 @@ class Resumed(Scenario, state.FromState):
                 ended.append((seen.seen_s, likely))
         ended.sort(key=itemgetter(0))
         showing = [n for n, (_, likely) in enumerate(ended) if likely.count(0.0) == 2]
-        return open_delays + ended[showing[-1] if showing else 0 :]
+        return open_delays + ended[max(showing, default=0) :]
 
     # ---- answers ----
 

@@ -184,10 +184,8 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
             if estimate.n == 0 or math.isinf(estimate.mean):
                 continue
             # fewer values than seeds: other runs failed, or lack the figure
-            least = 2
-            if is_random:
-                least = LEAST_VALUES if estimate.sd else LEAST_EQUAL_VALUES
-            if estimate.n < least:
+            least = LEAST_VALUES if estimate.sd else LEAST_EQUAL_VALUES
+            if is_random and estimate.n < least:
                 need = max(need, have + least - estimate.n)
             elif not estimate.half_width <= width * abs(estimate.mean):
                 need = max(

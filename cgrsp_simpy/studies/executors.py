@@ -112,16 +112,14 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
     loky = needed(
         "loky", f"executor(={executor}) must be None where no process can be started"
     )
-    pool = loky.ProcessPoolExecutor(
+    with loky.ProcessPoolExecutor(
         executor, initializer=_begin, initargs=(os.getpid(),)
-    )
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(kill_workers=True)
-        raise
-    finally:
-        pool.shutdown()
+    ) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(kill_workers=True)
+            raise
 
 
 @contextmanager

@@ -577,10 +577,9 @@ def _servers(requests: np.ndarray[Any, Any]) -> list[int]:
     servers = [0] * len(requests)
     busy: dict[int, list[tuple[float, int]]] = {}  # by resource: until when, server
     order = np.argsort(requests["granted_s"], kind="stable")
-    for place in order.tolist():
+    granted = np.count_nonzero(~np.isnan(requests["granted_s"]))  # the others are last
+    for place in order[:granted].tolist():
         request = requests[place]
-        if np.isnan(request["granted_s"]):
-            continue
         used = busy.setdefault(int(request["resource"]), [])
         used[:] = [(end, n) for end, n in used if not end <= request["granted_s"]]
         taken = {n for _, n in used}

@@ -21,9 +21,7 @@ from types import (
     CellType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
     MappingProxyType,
-    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -293,7 +291,7 @@ class Identity:
         held = {
             name: value
             for name, value in sorted(vars(cls).items())
-            if not isinstance(value, _SLOTS) and name not in _ANNOTATE
+            if name not in _ANNOTATE
         }
         return {
             name: self.of(value)
@@ -363,10 +361,9 @@ def _own_class(name: Any) -> Any:
 
 
 def _is_pythons(name: str) -> bool:
-    return name == "_abc_impl" or (name.startswith("__") and name.endswith("__"))
+    return name.startswith(("__", "_abc_impl"))
 
 
-_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
 # from Python 3.14: make __annotations__
 _ANNOTATE = ("__annotate__", "__annotate_func__")
 

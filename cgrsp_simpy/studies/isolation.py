@@ -245,7 +245,6 @@ class _Namespace(dict[str, Any]):
     """Placeholder that is pickled as the namespace of a module."""
 
     def __init__(self, module: ModuleType) -> None:
-        super().__init__()
         self._module = module
 
     def __reduce__(self) -> Any:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support import check_refused, refusals
 
@@ -113,6 +113,7 @@ def as_printed(values, delta, alpha, n0):
     alpha=st.floats(0.01, 0.4),
     n0=st.integers(4, 12),
 )
+@example(seed=1, k=2, delta=1.0, alpha=0.1, n0=5)  # up to the last step
 def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
     rng = np.random.default_rng(seed)
     values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cgrsp_simpy.base.table import Table, progress
+import pytest
+
+from cgrsp_simpy.base.table import Table, digits, html_text, progress, visible
 
 AWKWARD = Table(
     "10 % of a_b & c: ± 95 %",
@@ -11,13 +13,31 @@ AWKWARD = Table(
 )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (visible("\x1b[1m\x9b\n"), r"\x1b[1m\x9b\n"),
+        (visible("a\n\tb", "\n\t"), "a\n\tb"),
+        (html_text("<\x1b\n"), "&lt;\\x1b\n"),
+        (digits(0.005), ".2f"),
+        (digits(-0.00499), ".4f"),
+    ],
+)
+def test_texts_of_numbers_and_of_control_characters(text, expected):
+    assert text == expected
+
+
 def test_markdown_has_one_row_per_line_and_escapes_what_would_be_markup():
-    lines = AWKWARD.markdown().splitlines()
-    assert lines[0] == "10 % of a_b & c: ± 95 %"
-    assert lines[2:4] == ["| policy | wait_min |", "| --- | --- |"]
-    assert lines[4] == r"| rh:a=1\|2 | 1.00 ± 0.1 |"
-    assert lines[5] == r"| \[x] ~^\\ | \<5 #$ {} |"
-    assert lines[-1] == r"note: p \< 0.05"
+    assert AWKWARD.markdown().splitlines() == [
+        "10 % of a_b & c: ± 95 %",
+        "",
+        "| policy | wait_min |",
+        "| --- | --- |",
+        r"| rh:a=1\|2 | 1.00 ± 0.1 |",
+        r"| \[x] ~^\\ | \<5 #$ {} |",
+        "",
+        r"note: p \< 0.05",
+    ]
 
 
 def test_latex_escapes_what_latex_would_read():

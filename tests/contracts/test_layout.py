@@ -24,7 +24,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/ledger.py": "engine/test_run.py",  # no ledger without a run
     "engine/model.py": "engine/test_run.py",
     "engine/state.py": "rental/test_state.py",  # no state without a model
-    "engine/watchdog.py": "contracts/test_user_code.py",
     "engine/resources.py": "engine/test_run.py",
     "market/figures.py": "market/test_measured.py",  # draws a report
     "logs": "logs/test_formats.py",  # the same rules for every format

@@ -190,6 +190,9 @@ def cleans(run, job):
         # twice down: up after both; 2 s of work before, 8 s after the second
         (resumes, [down(3, 6), down(4, 9)], [(1, 3), (9, 17)]),
         (resumes, [down(3, 5, LookupError())], [(1, 3), (5, 13)]),
+        # half a second before its end, and at its end
+        (resumes, [down(10.5, 12)], [(1, 10.5), (12, 12.5)]),
+        (resumes, [down(11, 12)], [(1, 11)]),
         (cleans, [], [(0, 5)]),
     ],
 )
@@ -346,7 +349,7 @@ WRONG = {
         "job_process": endless
     },
     "patience_s(=nan) must be a number >= 0": {"job_process": impatient},
-    "record of job 0 has 1 values; the columns of shop are a, b": {
+    "record of job 0 has 1 value; the columns of shop are a, b": {
         "job_process": noted(1.0)
     },
     "column a of jobs: could not convert string to float: 'x'": {

@@ -90,13 +90,14 @@ def test_a_resource_that_was_not_granted_cannot_be_requested(call, resources):
     )
 
 
-def releases_in_the_block(run, job):
+def releases_after_the_block(run, job):
     with run.claim(job, request=False) as claim:
         yield claim
         with claim.request() as turn:
             yield turn
             yield run.timeout(10.0)
-            turn.resource.release(turn)
+        assert turn not in turn.resource.users
+        turn.resource.release(turn)
 
 
 def releases_after_the_claim(run, job):
@@ -113,7 +114,7 @@ RESOURCES = {"slots": cg.slots(2), "pool": cg.pools([2.0])}
 
 @pytest.mark.parametrize("resources", RESOURCES.values(), ids=RESOURCES)
 @pytest.mark.parametrize(
-    "job_process", [releases_in_the_block, releases_after_the_claim]
+    "job_process", [releases_after_the_block, releases_after_the_claim]
 )
 def test_a_second_release_has_no_effect_as_in_simpy(job_process, resources):
     simulation = Simulation(Shop(job_process, [0.0] * 5, resources), cg.first_come)

@@ -2,14 +2,18 @@
 
 import math
 from collections import namedtuple
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import simpy
 from engine.bench import Shop, eager_watchdog, waits
+from simpy.events import PENDING
 from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import Environment, event_list
+from cgrsp_simpy.engine.watchdog import Watchdog
 
 
 def simulated(job_process, policy=cg.first_come, **how):
@@ -363,6 +367,49 @@ def test_a_job_that_waits_for_an_event_that_never_happens_is_named(eager, holds)
         lambda: simulated(job_process, arrivals=[0.0], beside=[probes]),
         ["process of job 0 has not ended"],
     )
+
+
+STILL = SimpleNamespace(_value=PENDING, process=None, job=1, patience_s=math.inf)
+IDLE = {
+    "dispatcher": SimpleNamespace(grants=0, wake=None),
+    "pending_claims": {1: STILL},
+    "granted_claims": {},
+    "job_processes": {1: STILL},
+    "records": SimpleNamespace(number=0),
+    "ledger": SimpleNamespace(closed={}),
+    "model": SimpleNamespace(name="shop"),
+    "check_calls": print,
+    "_source_process": SimpleNamespace(is_alive=False),
+}
+
+
+@pytest.mark.parametrize(
+    ("limit", "step_s", "state"),
+    [
+        (1000, 0, {}),
+        (1000, 1, {}),
+        (100_000, 1, {"pending_claims": {}}),
+        (100_000, 1, {"granted_claims": [STILL]}),
+        (100_000, 1, {"ledger": SimpleNamespace(closed={0: 1})}),
+        (math.inf, 1, {"dispatcher": SimpleNamespace(grants=1, wake=5.0)}),
+        (math.inf, 1, {"_source_process": SimpleNamespace(is_alive=True)}),
+        (math.inf, 1, {"pending_claims": {1: SimpleNamespace(patience_s=9.0)}}),
+        (math.inf, 1, {"job_processes": {1: SimpleNamespace(_value=None)}}),
+    ],
+)
+def test_a_run_hangs_after_so_many_events_without_progress(limit, step_s, state, eager):
+    run = SimpleNamespace(**IDLE | state)
+    watchdog = Watchdog(run)
+    for number, events in enumerate((500, min(limit, 10**9), 1)):
+        run.now_s = number * step_s
+        with (
+            nullcontext()
+            if events > 1 or limit == math.inf
+            else pytest.raises(
+                cg.InputError, match="job 1 has" if step_s else "at t = 0 s without"
+            )
+        ):
+            watchdog.count(events)
 
 
 # ---- the event list ----

@@ -245,14 +245,16 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
             yield get | env.timeout(4)
 
     one_user(env, desk, 0, 5)
-    at(env, 0, lambda: [env.process(impatient()) for _ in range(2)])
+    at(env, 0, lambda: [env.process(impatient()) for _ in range(3)])
     at(env, 3, lambda: box.put(1))
     env.run()
     figures = figures_of(env)
-    assert figures["desk_withdrawn_pct"] == 80
-    assert figures["desk_wait"] == 0
-    assert figures["box_immediate_pct"] == 50
-    assert figures["box_wait"] == pytest.approx(0.5)
+    assert [figures[f"desk_{name}"] for name in ("withdrawn_pct", "wait")] == [
+        600 / 7,
+        0,
+    ]
+    assert [figures[f"box_{name}"] for name in ("immediate_pct", "wait")] == [50, 0.5]
+    assert figures["box_withdrawn_pct"] == pytest.approx(100 / 3)
 
 
 def forgets_to_wait(env, desk):
@@ -323,20 +325,25 @@ def test_a_series_counts_who_waits_and_who_uses():
 
     at(env, 3, lambda: box.get(2))
     env.run(7)
-    series = desk.series()
+    series = {**desk.series(), **box.series()}
     # the second user begins when the first one ends: never two in use
-    assert np.column_stack(series["queue"]).tolist() == [[0, 0], [1, 0], [2, 1], [5, 0]]
-    assert np.column_stack(series["in use"]).tolist() == [[0, 0], [1, 1], [5, 1]]
-    assert np.column_stack(series["wait"]).tolist() == [[1, 0], [5, 3]]
-    assert np.column_stack(series["capacity"]).tolist() == [[0, 1]]
-    assert np.column_stack(box.series()["level"]).tolist() == [[0, 2], [3, 0]]
+    assert {name: np.column_stack(series[name]).tolist() for name in series} == {
+        "queue": [[0, 0], [1, 0], [2, 1], [5, 0]],
+        "in use": [[0, 0], [1, 1], [5, 1]],
+        "wait": [[1, 0], [5, 3]],
+        "capacity": [[0, 1]],
+        "level": [[0, 2], [3, 0]],
+    }
 
 
-@pytest.mark.parametrize(("takes", "warm_s"), [(0, 2), (1, 2), (1, 0)])
-def test_initial_items_of_a_store_count(takes, warm_s):
+@pytest.mark.parametrize(
+    ("kind", "takes", "warm_s"),
+    [(cg.Store, 0, 2), (cg.FilterStore, 1, 2), (cg.PriorityStore, 1, 0)],
+)
+def test_initial_items_of_a_store_count(kind, takes, warm_s):
     env = simpy.Environment()
     env.keeps_records = True
-    shop = cg.Store(env, name="shop")
+    shop = kind(env, name="shop")
     shop.items = ["a", "b"]  # as in SimPy's examples
 
     at(env, 4, lambda: [shop.get() for _ in range(takes)])

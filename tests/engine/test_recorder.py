@@ -147,8 +147,8 @@ def test_the_steps_of_a_queue_with_one_server():
         ("start", ("arrivals 1",)),
         ("end of env.run", ()),
     ]
-    assert start.resources == (("desk", "0 of 1 in use", (), ()),)
-    assert start.processes[0].waits_for == "start"
+    desk = ("desk", "0 of 1 in use", (), ())
+    assert (*start.resources, start.processes[0].waits_for) == (desk, "start")
     step = after(env, "start", SECOND)
     assert step.time == 2
     assert step.resources == (
@@ -167,8 +167,7 @@ def test_the_steps_of_a_queue_with_one_server():
     )
     granted = after(env, "request of desk, granted", SECOND)
     assert (granted.time, granted.resources[0].users) == (5, (SECOND,))
-    assert env.steps[-1].time == 20
-    assert env.steps[-1].processes == ()
+    assert (env.steps[-1].time, env.steps[-1].processes) == (20, ())
 
 
 def test_a_process_that_delegates_is_shown_at_both_lines():
@@ -420,9 +419,8 @@ def test_texts_have_a_contrast_of_at_least_4_5():
 def test_a_window_is_described_by_numbers_in_the_page(tmp_path):
     data = page_of(queue(from_time=3, steps=4), tmp_path)[1].data
     whole = len(queue().steps) - 1
-    assert len(data["steps"]) == 5
+    assert (len(data["steps"]), data["end"]) == (5, 20)
     assert data["before"] + 4 + data["after"] == whole
-    assert data["end"] == 20
     assert data["before"] == sum(step.time < 3 for step in queue().steps[1:])
 
 

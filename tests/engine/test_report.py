@@ -38,12 +38,9 @@ class Shop(cg.Model):
 def test_a_job_waits_for_all_its_claims():
     run = cg.simulate(Shop(jobs=2), "first")
     # job 0 is served from 0 and from 20, job 1 from 10 and from 30
-    assert run.jobs["wait_s"].tolist() == [10, 10]
-    assert run.jobs["claims"].tolist() == [2, 2]
-    summary = run.summary()
-    assert summary["wait_s"] == 10
-    assert summary["claim_wait_s"] == 5
-    assert summary["response_s"] == 30
+    assert run.jobs[["wait_s", "claims"]].tolist() == [(10, 2), (10, 2)]
+    names = ("wait_s", "claim_wait_s", "response_s")
+    assert [run.summary()[name] for name in names] == [10, 5, 30]
 
 
 def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
@@ -65,7 +62,7 @@ def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
 test_a_warm_up_longer_than_the_run_is_refused = refusals(
     (
         lambda: cg.simulate(Shop(starts_s=90.0, jobs=2, gap_s=30.0), "first"),
-        ["ended at 50, but cg.warm_up measures from 90"],
+        "ended at 50, but cg.warm_up measures from 90$",
     )
 )
 

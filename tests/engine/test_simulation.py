@@ -442,8 +442,7 @@ def test_with_free_types_the_policy_chooses_the_type_and_the_record_shows_it():
     )
     assert chosen == [[(0, "A"), (1, "A")], [(0, "B"), (1, "A")]]
     assert [run.scenario.gpus[index].name for index in run.jobs["gpu"]] == ["B", "B"]
-    assert run.jobs["status"].tolist() == [cg.Status.LOW] * 2
-    assert run.jobs["service_s"].tolist() == [90, 90]
+    assert run.jobs[["status", "service_s"]].tolist() == [(cg.Status.LOW, 90)] * 2
     assert run.jobs["cost_usd"].tolist() == [pytest.approx(90 * 1.80 / 3600)] * 2
 
 

@@ -5,6 +5,7 @@ just enough and deadlines are just met; `python tests/pins/test_ties.py` rewrite
 import json
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,22 @@ def rental(seed):
         service=cg.Service(sigma=(0, 0, 0)),
         terms=replace(TERMS[seed], suspension=True),
     )
+
+
+@cache
+def resumed(seed):
+    """A state with jobs that run, whose stock is held, and may have been seen."""
+    day = cg.day(
+        "hectic",
+        ["RTX 3090"] * 6 + ["RTX A4000"],
+        jobs=40,
+        persistence_s=900,
+        sight=["none", "now", "poll:120"][seed % 3],
+    )
+    market = replace(day.market, delay_s=((0, 60), (30, 120), (60, 2000)))
+    whole = subject_of(day := replace(day, market=market)).run("fifo", seed)
+    at_s = float(np.sort(whole.jobs["dispatch_s"])[9 + seed]) + 100
+    return replace(whole.state(at_s), wake_s=None).resumed(day)
 
 
 def cluster(seed):
@@ -174,13 +191,14 @@ def llm(seed):
     return cg.llm.Scenario(requests, service)
 
 
-MADE = (rental, cluster, hgsp, waiting, dag, spot, llm)
+MADE = (rental, resumed, cluster, hgsp, waiting, dag, spot, llm)
 LEFT_OUT = ("milp", "ddqn", "expected-cost", "sagreedy")  # slow
 CASES = [
     (make, policy)
     for make in MADE
     for policy in make(0).policies
     if policy not in LEFT_OUT
+    and (make is not resumed or policy not in ("edf-p", "srpt"))  # they suspend
 ]
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -320,28 +321,36 @@ def test_user_rules_run_compiled():
     assert equal(cg.day("surge", jobs=200), patient)
 
 
+@score
+def summed_up(mean_s):
+    mean_s += 1.0
+    return (mean_s,)
+
+
+NO_RULE = [
+    (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
+    (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
+    (
+        cg.ListPolicy(lambda view: view.queue, fastest, "own"),
+        "the order of own is not a rule",
+    ),
+    (
+        cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
+        "the placement of own",
+    ),
+    (
+        cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
+        "the reserve of own",
+    ),
+    ("watch", "policy watch is not composed of an order and a placement rule"),
+]
+
+
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (cg.ListPolicy(by_deadline, squared, "own"), "rule squared uses **"),
-        (cg.ListPolicy(with_words, fastest, "own"), "rule with_words uses len"),
+        *NO_RULE,
         (cg.ListPolicy(by_list, fastest, "own"), "rule by_list cannot be compiled"),
-        (
-            cg.ListPolicy(lambda view: view.queue, fastest, "own"),
-            "the order of own is not a rule",
-        ),
-        (
-            cg.ListPolicy(by_submission, lambda view, job, offers: offers[0], "own"),
-            "the place of own",
-        ),
-        (
-            cg.ListPolicy(by_deadline, fastest, "own", lambda view: 1),
-            "the reserve of own",
-        ),
-        (
-            "watch",
-            "policy watch is not composed of an order and a placement rule",
-        ),
     ],
 )
 def test_policies_that_are_not_rules_run_in_simpy(policy, why):
@@ -361,27 +370,44 @@ WEIGHTS = cg.Scenario(
 )
 
 
-@pytest.mark.parametrize(
-    ("scenario", "policy", "why"),
-    [
-        (
-            cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9)),
-            "fifo",
-            "its terms of renting have retry_s, restart_s",
+KNOWN = [
+    *[(cg.day("quiet"), policy, why) for policy, why in NO_RULE],
+    (cg.day("quiet"), cg.ListPolicy(by_deadline, summed_up, "own"), ""),
+    (cg.day("quiet", slots=["0:2", "10:5"]), "fifo", "its slots open and close by"),
+    (
+        replace(cg.day("quiet"), service=type("Own", (cg.Service,), {})()),
+        "fifo",
+        "a part of the scenario is an instance of a user-defined class",
+    ),
+    (
+        replace(
+            cg.day("quiet"),
+            market=cg.Market(
+                stock=[cg.HourlyStock("RTX 3090", CHANCES, 60, 900.0, 0.5, 30)]
+            ),
         ),
-        (
-            cg.day("quiet", terms=cg.Terms(warm_s=60)),
-            KEEPER,
-            "the policy decides how long instances are kept",
-        ),
-        (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
-        (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
-        (WEIGHTS, "edf", ""),
-        (OTHERS["seen"], "triage", "triage depends on the observed stock"),
-    ],
-)
-def test_unsupported_parts_of_the_loop_run_in_simpy(scenario, policy, why):
-    assert why_not(scenario, policy) == why
+        "fifo",
+        "its stock is replayed, or has two time scales",
+    ),
+    (
+        cg.day("quiet", terms=cg.Terms(warm_s=60, retry_s=60, restart_s=9)),
+        "fifo",
+        "its terms of renting have retry_s, restart_s",
+    ),
+    (cg.day("quiet", terms=BILLED[2]), "fifo", ""),
+    (
+        cg.day("quiet", terms=cg.Terms(warm_s=60)),
+        KEEPER,
+        "the policy decides how long instances are kept",
+    ),
+    (cg.day("quiet"), KEEPER, ""),
+    (WEIGHTS, "c-mu", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "atc", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "triage", "jobs of one deadline class differ in weight"),
+    (WEIGHTS, "edf", ""),
+    (OTHERS["seen"], "triage", "triage depends on the observed stock"),
+    (OTHERS["seen"], "cadr", ""),
+]
 
 
 def test_a_rule_that_fails_says_why_as_in_simpy():
@@ -507,46 +533,12 @@ def test_studies_are_the_same_by_either_engine(tmp_path):
     assert swept[0].rows == swept[1].rows
 
 
-@pytest.mark.parametrize(
-    ("engine", "within", "jobs", "runs"),
-    [
-        ("auto", "auto", replicate.MANY - 1, "simpy"),
-        ("auto", "auto", replicate.MANY, "auto"),
-        ("auto", "compiled", 1, "compiled"),
-        ("auto", "simpy", 10**9, "simpy"),
-        ("simpy", "compiled", 10**9, "simpy"),
-        ("compiled", "simpy", 1, "compiled"),
-    ],
-)
-def test_small_studies_use_simpy_by_default(engine, within, jobs, runs):
-    wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
-    with replicate.studies_on(within):
-        assert replicate.engine_for(engine, wanted, jobs) == runs
-    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
-        assert replicate.engine_for(engine, wanted, 1) == runs
-
-
 def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))
     simpy = cg.compare(day, list(study.policies), range(3), engine="simpy")
     assert study.rows == simpy.rows
-
-
-def test_a_run_without_a_compiled_loop_gives_the_reason():
-    nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
-    check_refused(
-        lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"
-    )
-    check_refused(
-        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print),
-        "engine",
-    )
-    check_refused(
-        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="fast"),
-        "auto, simpy, compiled",
-    )
 
 
 def test_without_a_compiler_all_runs_use_simpy():

@@ -42,11 +42,9 @@ def test_claims_show_which_job_holds_which_slot(seed, policy, free_types):
         own = claims[claims["job"] == job["job"]]
         assert len(set(own["resource"].tolist())) == job["gpus"] == len(own) / 2
         assert own["resource"][0] == job["slot"]
-        assert own["phase"].tolist() == list(PHASES) * job["gpus"]
-        assert (
-            own["from_s"].tolist() == [job["dispatch_s"], job["start_s"]] * job["gpus"]
-        )
-        assert own["to_s"].tolist() == [job["start_s"], job["finish_s"]] * job["gpus"]
+        times_s = [job[name] for name in ("dispatch_s", "start_s", "finish_s")]
+        phases = [*zip(PHASES, times_s, times_s[1:])]
+        assert own[["phase", "from_s", "to_s"]].tolist() == phases * job["gpus"]
         if not free_types:
             types = [run.scenario.slots[slot] for slot in own["resource"][::2]]
             assert run.scenario.gpus[job["gpu"]] == types[0]

@@ -5,6 +5,7 @@ from support import whole_queue
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies.rules import by_deadline, first_idle
+from cgrsp_simpy.rental.policies.watch import urgent_first
 from cgrsp_simpy.studies.subject import subject_of
 
 
@@ -17,9 +18,9 @@ def test_the_first_by_the_rules_are_dispatched_by_the_run(policy):
     """
     run = cg.simulate(cg.day("hectic", jobs=120, tight_fraction=0.5), policy, 1)
     sent, checked = run.jobs, 0
-    choices = run.report.reasons(run).choices
-    assert len(choices) == run.decisions
-    for choice in choices:
+    reasons = run.report.reasons(run)
+    assert len(reasons.choices) == run.decisions
+    for choice in reasons.choices:
         now = sent[sent["dispatch_s"] == choice.time_s]
         if not choice.kept and len(now) <= len(choice.ranked):
             first = [job for job, _ in choice.ranked][: len(now)]
@@ -28,6 +29,9 @@ def test_the_first_by_the_rules_are_dispatched_by_the_run(policy):
         for job, (taken, *_) in choice.offers.items():
             (row,) = sent[sent["job"] == job]
             assert taken.startswith(run.scenario.gpus[row["gpu"]].name)
+            assert taken.endswith(("High)", "Medium)", "Low)")) == (
+                "status" in getattr(cg.make_policy(policy).place, "arguments", ())
+            )
     assert checked > 60
 
 
@@ -44,14 +48,15 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
             "others by time",
             "hopeless ones",
         ],
+        "edf": ["", "", ""],  # a single one has no name
+        "watch": ["jobs of little laxity by deadline", "the shortest", "doomed ones"],
     }
     for policy, names in ranks.items():
         view = cg.day("hectic").moment(jobs)
-        found = cg.make_policy(policy).order.ranked(view, 5)
+        order = urgent_first if policy == "watch" else cg.make_policy(policy).order
+        found = order.ranked(view, 5)
         assert [told.partition(", ")[0] for _, told in found] == names
-        assert [job for job, _ in found] == whole_queue(
-            cg.make_policy(policy).order, view
-        )
+        assert [job for job, _ in found] == whole_queue(order, view)
 
 
 def test_reasons_are_those_of_declared_rules_alone():

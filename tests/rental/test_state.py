@@ -157,10 +157,12 @@ any_scenario = scenarios() | scenarios(gangs=True)
         (cg.Service("exponential"), expon()),
     ],
 )
-def test_the_rest_of_a_running_job_is_drawn_above_what_has_run(service, law, above):
-    for uniform in (0.01, 0.3, 0.99):
-        factor = service.factor_above(1, uniform, above)
-        assert law.sf(factor) / law.sf(above) == pytest.approx(1 - uniform)
+@pytest.mark.parametrize("uniform", [0.01, 0.3, 0.99])
+def test_the_rest_of_a_running_job_is_drawn_above_what_has_run(
+    service, law, above, uniform
+):
+    factor = service.factor_above(1, uniform, above)
+    assert law.sf(factor) / law.sf(above) == pytest.approx(1 - uniform)
 
 
 def test_if_no_factor_is_above_what_has_run_the_job_ends_at_once():

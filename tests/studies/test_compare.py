@@ -72,7 +72,6 @@ def test_a_reached_precision_needs_10_values_or_30_equal_ones(
     assert study.seeds == [9, 2, 4, 5, *range(10, 6 + number)]
 
 
-@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize(
     ("policies", "failed"),
     [
@@ -570,8 +569,11 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
         ["3", "rh"],
     ]
     assert f"{study.at(slots=3).means()['rh']['wait_min'].mean:.2f} ±" in lines[-1]
-    one = cg.sweep(cg.day, {"name": ["quiet", "normal"]}, ["fifo"], [0])
-    assert str(one).splitlines()[0] == "quiet, normal: 1 seed (an interval needs two)"
+    one = cg.sweep(
+        cg.day, {"name": ["quiet", "normal", "hectic", "surge"]}, ["fifo"], [0]
+    )
+    title = "quiet, normal, 2 more: 1 seed (an interval needs two)"
+    assert str(one).splitlines()[0] == title
     assert "±" not in str(one)
 
 

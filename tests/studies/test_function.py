@@ -238,9 +238,8 @@ def two_visits(env, work, until=None, stations=1):
 
 def test_a_process_of_several_requests_waits_in_all():
     run = cg.simulate(cg.model(lambda env: two_visits(env, 3, stations=2)))
-    assert run.jobs["wait_s"].tolist() == [0, 3]
-    assert run.jobs["claims"].tolist() == [2, 2]
-    assert run.jobs["finish_s"].tolist() == [6, 9]
+    columns = run.jobs[["wait_s", "claims", "finish_s"]]
+    assert columns.tolist() == [(0, 2, 6), (3, 2, 9)]
     assert run.timeline.end_s == 9
 
 
@@ -306,16 +305,40 @@ def test_vidigi_reads_the_events_of_a_run(tmp_path):
     assert (at["event_type"] == "resource_use").sum() == using.sum()
 
 
-def test_no_server_serves_two_at_once(tmp_path):
-    run = cg.simulate(bank, {"tellers": 3}, seed=2)
-    run.to_csv(tmp_path / "log.csv", layout="vidigi")
-    busy = {}
-    for line in (tmp_path / "log.csv").read_text().splitlines()[1:]:
-        _, entity, _, kind, _, server, _ = line.split(",")
-        if kind == "resource_use":
-            assert busy.setdefault(server, entity) == entity
-        if kind == "resource_use_end":
-            assert busy.pop(server) == entity
+EVENTS = """\
+time,entity_id,pathway,event_type,event,resource_id,run_number
+0.0,0,visit,arrival_departure,arrival,,0
+0.0,1,visit,arrival_departure,arrival,,0
+0.0,2,visit,arrival_departure,arrival,,0
+0.0,3,visit,arrival_departure,arrival,,0
+0.0,4,visit,arrival_departure,arrival,,0
+0.0,0,visit,queue,desk queue,,0
+0.0,0,visit,resource_use,desk,1,0
+0.0,1,visit,queue,desk queue,,0
+0.0,1,visit,resource_use,desk,2,0
+0.0,2,visit,queue,desk queue,,0
+0.0,3,visit,queue,desk queue,,0
+0.0,4,visit,queue,desk queue,,0
+1.0,0,visit,resource_use_end,desk end,1,0
+1.0,2,visit,resource_use,desk,1,0
+1.0,0,visit,arrival_departure,depart,,0
+3.0,1,visit,resource_use_end,desk end,2,0
+3.0,3,visit,resource_use,desk,2,0
+3.0,1,visit,arrival_departure,depart,,0
+"""
+
+
+def test_the_events_of_two_servers_and_five_customers(tmp_path):
+    """The lowest free server serves; two customers do not end, and one waits."""
+
+    def two_servers(env):
+        desk = cg.Resource(env, 2, name="desk")
+        for work in (3, 1, 4, 9, 1):
+            env.process(visit(env, [desk], work))
+        env.run(4.5)
+
+    cg.simulate(cg.model(two_servers)).to_csv(tmp_path / "log.csv", layout="vidigi")
+    assert (tmp_path / "log.csv").read_text() == EVENTS
 
 
 def longest(works, least=0.0):
@@ -454,7 +477,7 @@ def test_unfinished_jobs_are_missing_values():
     run = cg.simulate(cg.model(lambda env: two_visits(env, 100, 50)))
     assert np.isnan(run.jobs["finish_s"]).tolist() == [True, True]
     assert np.isnan(run.jobs["start_s"]).tolist() == [False, True]
-    assert run.claims["to_s"].tolist() == [50]
+    assert run.claims[["amount", "to_s"]].tolist() == [(1, run.timeline.end_s)]
     assert run.timeline.end_s == 50
-    assert run.summary()["desk0_queue"] == 1
-    assert run.summary()["desk0_utilisation_pct"] == 100
+    figures = run.summary()
+    assert (figures["desk0_queue"], figures["desk0_utilisation_pct"]) == (1, 100)

@@ -3,6 +3,8 @@ classes.
 """
 
 import importlib
+import json
+import math
 import subprocess
 import sys
 import sysconfig
@@ -23,7 +25,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
-from cgrsp_simpy.studies.identity import Identity, home
+from cgrsp_simpy.studies.identity import Identity, Restored, home
 
 # ---- users' code ----
 
@@ -93,6 +95,27 @@ def test_arrays_of_numbers_are_kept_and_others_are_not():
     identity, values = Identity(), (True, 1, 1.5, "text", b"bytes")
     digests = [identity.of(np.array([value]))["data"] for value in values]
     assert [*identity.data] == digests[:3]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        (None, True, 0, "float", 1.5, (1, (2, "b")), ("float", 1), ("float", "nan ")),
+        (math.inf, -math.inf, math.nan, ()),
+        {"a": 1.5, "b": {"c": (1,)}},
+        (0.1,) * 101,
+        (0.1,) * 100,
+        np.arange(6.0).reshape(2, 3),
+        np.array([True, False]),
+        cg.Terms(warm_s=60, preemption=(cg.Preemption("A", 1.5),)),
+        cg.Status.LOW,
+    ],
+    ids=str,
+)
+def test_plain_values_become_what_they_were(value):
+    identity = Identity()
+    plain = json.loads(json.dumps(identity.of(value)))
+    assert repr(Restored(identity.data.__getitem__).of(plain)) == repr(value)
 
 
 def test_a_function_is_not_confused_with_a_deleted_one():
@@ -180,6 +203,13 @@ USES = {
         "    from helper import order\n"
         "    return zip(order(view.queue), view.idle)\n"
     ),
+    "within a function of a module": (
+        "import helper\n\n"
+        "def rule(view):\n"
+        "    def first():\n"
+        "        return helper.order(view.queue)\n"
+        "    return zip(first(), view.idle)\n"
+    ),
     "through another": (
         "from between import order\n\n"
         "def rule(view):\n"
@@ -252,17 +282,7 @@ MORE = (
 )
 
 
-QUICK = ("a name", "within", "a closure", "an object", "cached")
-
-
-@pytest.mark.quick_cases(2)
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(text, id=name, marks=[pytest.mark.slow] * (name not in QUICK))
-        for name, text in USES.items()
-    ],
-)
+@pytest.mark.parametrize("text", USES.values(), ids=USES)
 def test_a_policy_is_identified_by_all_the_code_and_values_that_it_uses(
     text, folder, runs, same_study
 ):
@@ -295,7 +315,7 @@ def test_a_policy_is_identified_by_all_the_code_and_values_that_it_uses(
             "use another directory",
         )
     changed = helper.replace("'b': 2", "'b': 3")  # which nobody uses
-    if text in (USES["a module"], USES["within"]):  # a module that is used as a whole
+    if "helper.order" in text or text == USES["within"]:  # a module as a whole
         refused(partial(study, changed), "code.policies:rule")
     else:
         study(changed)
@@ -408,7 +428,6 @@ def named(policy):
     return policy
 
 
-@pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("policy", TOLD.values(), ids=TOLD)
 def test_policies_of_every_kind_are_distinguished(policy, tmp_path, same_study):
     def study(number):
@@ -529,7 +548,6 @@ OWN_PARTS = {
 }
 
 
-@pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("part", OWN_PARTS)
 def test_a_part_of_a_user_class_is_never_confused_with_its_parent(part, tmp_path, runs):
     own = OWN_PARTS[part]

@@ -133,7 +133,6 @@ def row_of_5(policies, name, seeds, executor=None):
     return study, row
 
 
-@pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("source", ["module", "file"])
 def test_the_row_of_a_seed_does_not_depend_on_other_rows(name, source, remembering):

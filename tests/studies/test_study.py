@@ -78,12 +78,9 @@ def test_a_significant_difference_is_not_printed_as_0_or_with_a_wrong_sign(
     values, told
 ):
     assert interval(cg.statistics.mean(values), len(values), "+") == told
-    assert {figure_text(value) for value in (0.0, -0.0, -1e-9, 0.0042, 12.0)} == {
-        "0.00",
-        "-1.0e-09",
-        "0.0042",
-        "12.00",
-    }
+    texts = "0.00 -1.0e-09 9.9e-07 0.0000010 0.0042 0.01 12.00".split()
+    assert [figure_text(float(text)) for text in texts] == texts
+    assert [figure_text(value) for value in (-0.0, 0.005)] == ["0.00", "0.01"]
 
 
 def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(

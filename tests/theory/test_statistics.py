@@ -29,11 +29,11 @@ def test_a_mean_has_the_interval_of_students_t(confidence):
         confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS)
     )
 
-    assert found.mean == pytest.approx(np.mean(WAITS), rel=1e-12)
-    assert found.sd == pytest.approx(np.std(WAITS, ddof=1), rel=1e-12)
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
-    assert found.half_width == pytest.approx((high - low) / 2, rel=1e-9)
-    assert found.n == 8
+    moments = np.mean(WAITS), np.std(WAITS, ddof=1), 8
+    assert (found.mean, found.sd, found.n) == pytest.approx(moments, rel=1e-12)
+    interval = low, high, (high - low) / 2
+    found = found.low, found.high, found.half_width
+    assert found == pytest.approx(interval, rel=1e-9)
 
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
@@ -67,11 +67,9 @@ def test_paired_tests_are_scipys(n):
     found = cg.statistics.paired_test(values, reference)
     t, p = stats.ttest_rel(values, reference)
 
-    assert found.n == n
-    assert found.difference == pytest.approx(
-        np.mean(values) - np.mean(reference), rel=1e-9
-    )
-    assert (found.t, found.p) == pytest.approx((t, p), rel=1e-9)
+    difference = np.mean(values) - np.mean(reference)
+    figures = found.n, found.difference, found.t, found.p
+    assert figures == pytest.approx((n, difference, t, p), rel=1e-9)
     method = "exact" if n <= 50 else "approx"
     assert found.wilcoxon_p == pytest.approx(
         stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9
@@ -325,8 +323,7 @@ def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, conf
 def test_batch_means_by_hand():
     # the first is left over; batch means 2 and 6
     found = cg.statistics.batch_means([100, 1, 3, 5, 7], batches=2)
-    assert (found.mean, found.n) == (4, 2)
-    assert found.sd == pytest.approx(sqrt(8), rel=1e-12)
+    assert (found.mean, found.n, found.sd) == pytest.approx((4, 2, sqrt(8)), rel=1e-12)
     assert found == cg.statistics.mean([2, 6])
     assert cg.statistics.batch_means(range(40)) == cg.statistics.mean(
         np.arange(20) * 2 + 0.5
@@ -342,7 +339,8 @@ def test_a_mean_in_order_by_hand():
     test = cg.statistics.paired_test([1, 2, 4, 5], [0] * 4, True)
     error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
     assert found.mean == 3
-    assert cg.statistics.worth([1, 2, 4, 5]) == pytest.approx(0.15 / 1.85)
+    shares = [cg.statistics.worth(x) for x in ([1, 2, 4, 5], [2, 2, 2], [1, inf])]
+    assert shares == pytest.approx([0.15 / 1.85, 1, 1])
     assert found.half_width == pytest.approx(12.7062 * error, rel=1e-5)
     assert test.t == pytest.approx(3 / error)
     assert found.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))
@@ -378,10 +376,10 @@ def decaying(length, height, scale, seed):
 
 @pytest.mark.parametrize("length", [10, 14, 15, 57, 500])
 @pytest.mark.parametrize("height", [0, 10, -1e9])
-def test_mser5_matches_its_definition(length, height):
-    for seed in range(5):
-        series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
-        assert cg.statistics.mser5(series) == mser5_by_definition(series)
+@pytest.mark.parametrize("seed", range(5))
+def test_mser5_matches_its_definition(length, height, seed):
+    series = decaying(length, height, 10, seed) + 1e6 * (seed % 2)
+    assert cg.statistics.mser5(series) == mser5_by_definition(series)
 
 
 # ---- bootstrap ----

@@ -62,13 +62,15 @@ def ranked(run: State, setting: Setting) -> bool:
     for job_class in range(len(run.first)):
         begin, last = run.first[job_class], run.last[job_class]
         run.took[job_class, :] = run.stop[job_class, :] = last
-        if begin < last and (setting.how.first_come or run.number.waiting == 1):
+        if begin == last:
+            continue
+        if setting.how.first_come or run.number.waiting == 1:
             run.took[job_class, 0] = begin
-        elif begin < last and setting.how.by_index:
+        elif setting.how.by_index:
             run.took[job_class, 0] = begin
             if not indexed(run, setting, job_class):
                 return False
-        elif begin < last:
+        else:
             of_class(run, setting, setting.level[job_class], setting.tight[job_class])
             if not answered(run, setting.rules[0], setting.of_order):
                 return False
@@ -95,7 +97,7 @@ def indexed(run: State, setting: Setting, job_class: int) -> bool:
     of_class(run, setting, job.complexity - 1, job.tight)
     figures.deadline_s, figures.weight = job.deadline_s, job.weight
     succeeded = answered(run, setting.rules[0], setting.of_order)
-    run.rank[job_class, 0, 0], run.rank[job_class, 0, 1] = run.answer[0], 0.0
+    run.rank[job_class, 0, 0] = run.answer[0]
     return succeeded and not math.isnan(run.answer[0])
 
 

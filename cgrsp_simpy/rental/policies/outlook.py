@@ -425,7 +425,7 @@ def last_look_s(market: Market, now_s: float, within_s: float) -> float:
     look_s = next_look_s(market, now_s)
     if not look_s or look_s > within_s:
         return within_s
-    poll_s = market.poll_s or 0.0
+    poll_s = market.poll_s or within_s
     return look_s + (within_s - look_s) // poll_s * poll_s
 
 

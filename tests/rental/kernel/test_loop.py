@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rental.test_bulk import (
     INDICES,
+    KNOWN,
     OTHERS,
     POLICIES,
     RESERVED,
@@ -18,7 +19,9 @@ from rental.test_bulk import (
     differing,
     equal,
     tied,
+    why_not,
 )
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.compiled import COMPILED
@@ -34,6 +37,7 @@ from cgrsp_simpy.rental.policies.rules import (
     score,
     tiers,
 )
+from cgrsp_simpy.studies import replicate
 from cgrsp_simpy.studies.subject import subject_of
 
 pytestmark = pytest.mark.skipif(COMPILED, reason="the loop is compiled")
@@ -91,6 +95,47 @@ def plain(monkeypatch):
         monkeypatch.setattr(module, name, value, raising=False)
     yield
     bulk.compiled_rule.cache_clear()
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("scenario", "policy", "why"), KNOWN)
+def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
+    assert why_not(scenario, policy)[: len(why) or None] == why
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    ("engine", "within", "jobs", "runs"),
+    [
+        ("auto", "auto", replicate.MANY - 1, "simpy"),
+        ("auto", "auto", replicate.MANY, "auto"),
+        ("auto", "compiled", 1, "compiled"),
+        ("auto", "simpy", 10**9, "simpy"),
+        ("simpy", "compiled", 10**9, "simpy"),
+        ("compiled", "simpy", 1, "compiled"),
+    ],
+)
+def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
+    wanted = [replicate.Replications(cg.day("quiet"), ["fifo"], range(1))]
+    with replicate.studies_on(within):
+        assert replicate.engine_for(engine, wanted, jobs) == runs
+    with replicate.studies_on(within), replicate.studies_on(jobs=jobs):
+        assert replicate.engine_for(engine, wanted, 1) == runs
+
+
+def test_what_has_no_compiled_loop_says_so():
+    nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
+    check_refused(
+        lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"
+    )
+    check_refused(
+        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print),
+        "engine",
+    )
+    check_refused(
+        lambda: cg.simulate(cg.day("quiet"), "fifo", engine="fast"),
+        "auto, simpy, compiled",
+    )
 
 
 @pytest.mark.usefixtures("plain")
@@ -218,8 +263,8 @@ def undefined_at(deadline_s, due_s=1000.0):
     ],
 )
 def test_a_run_whose_rule_fails_is_left_to_simpy(order, place):
-    """All wait at once; the first is due at 1000 and the others at 2000."""
-    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(4)]
+    """Both wait at once; the first is due at 1000 and the other at 2000."""
+    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(2)]
     day = replace(cg.day("hectic"), workload=cg.JobList(jobs))
     subject, policy = subject_of(day), cg.ListPolicy(order, place, "failing")
     assert subject.compiled(subject.make_policy(policy), 0, None, True) is None

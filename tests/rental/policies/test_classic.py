@@ -51,11 +51,13 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("cases", ORDERS.values(), ids=ORDERS)
-def test_jobs_are_taken_in_the_order_of_the_policy(cases):
+@pytest.mark.parametrize(
+    ("rule", "policy", "jobs", "taken"),
+    [(rule, *case) for rule, cases in ORDERS.items() for case in cases],
+)
+def test_jobs_are_taken_in_the_order_of_the_policy(rule, policy, jobs, taken):
     """Types of 60, 70 and 100 s; jobs: deadline, complexity, tight."""
-    for policy, jobs, taken in cases:
-        assert order(policy, *jobs) == taken, (policy, jobs)
+    assert order(policy, *jobs) == taken, rule
 
 
 # ---- placements ----
@@ -132,10 +134,12 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("cases", PLACES.values(), ids=PLACES)
-def test_a_job_goes_to_the_slot_of_the_policy(cases):
-    for policy, slots, job, place in cases:
-        assert slot_for(policy, slots, **job) == place, (policy, slots, job)
+@pytest.mark.parametrize(
+    ("rule", "policy", "slots", "job", "place"),
+    [(rule, *case) for rule, cases in PLACES.items() for case in cases],
+)
+def test_a_job_goes_to_the_slot_of_the_policy(rule, policy, slots, job, place):
+    assert slot_for(policy, slots, **job) == place, rule
 
 
 # ---- FIFO ----

@@ -90,10 +90,12 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("cases", PLACES.values(), ids=PLACES)
-def test_a_job_goes_to_the_slot_of_the_policy(cases):
-    for policy, slots, job, place in cases:
-        assert slot_for(policy, slots, **job) == place, (policy, slots, job)
+@pytest.mark.parametrize(
+    ("rule", "policy", "slots", "job", "place"),
+    [(rule, *case) for rule, cases in PLACES.items() for case in cases],
+)
+def test_a_job_goes_to_the_slot_of_the_policy(rule, policy, slots, job, place):
+    assert slot_for(policy, slots, **job) == place, rule
 
 
 def test_the_thesis_example_rescues_job_6():

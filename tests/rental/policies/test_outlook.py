@@ -21,6 +21,7 @@ from cgrsp_simpy.rental.policies.outlook import (
     beyond,
     completed,
     delay_of,
+    last_look_s,
     mean_work_s,
     next_look_s,
     rent_usd,
@@ -178,17 +179,19 @@ def test_an_observed_status_that_the_model_excludes_is_accepted():
 
 
 @pytest.mark.parametrize(
-    ("sight", "now_s", "expected"),
+    ("sight", "now_s", "expected", "last"),
     [
-        ("now", 7.0, 0),
-        ("poll:50", 130.0, 20),
-        ("poll:50", 100.0, 50),
-        ("poll:600", 0.5, 599.5),
-        ("none", 7.0, 0),
+        ("now", 7.0, 0, [10, 60, 150]),
+        ("poll:50", 130.0, 20, [10, 20, 120]),
+        ("poll:60", 120.0, 60, [10, 60, 120]),
+        ("poll:600", 0.5, 599.5, [10, 60, 150]),
+        ("none", 7.0, 0, [10, 60, 150]),
     ],
 )
-def test_the_stock_is_looked_at_again_at_the_next_poll(sight, now_s, expected):
-    assert next_look_s(cg.Market(persistence_s=900, sight=sight), now_s) == expected
+def test_the_stock_is_looked_at_again_at_the_next_poll(sight, now_s, expected, last):
+    market = cg.Market(persistence_s=900, sight=sight)
+    assert next_look_s(market, now_s) == expected
+    assert [last_look_s(market, now_s, within_s) for within_s in (10, 60, 150)] == last
 
 
 # ---- the hours of a day ----

@@ -5,6 +5,7 @@ computed by hand.
 from collections import Counter
 from dataclasses import replace
 from math import erfc, exp, inf, sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,13 @@ from support import refusals, several
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies import triage
-from cgrsp_simpy.rental.policies.outlook import Outlook, completed, expected_work_s
+from cgrsp_simpy.rental.policies.outlook import (
+    Delay,
+    Later,
+    Outlook,
+    completed,
+    expected_work_s,
+)
 from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
 
 HOUR = 3600.0
@@ -498,15 +505,20 @@ def refused(chances, persistence_s=0.0, **terms):
 
 def test_a_refusal_is_the_time_until_an_attempt_meets_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
-    assert refused(chances).mean_s == pytest.approx(0.75 * good_s + 0.25 * 7200)
-    mean_s = 0.75 * good_s + 0.25 * (90 / 0.75 + good_s)
-    assert refused(chances, retry_s=90).mean_s == pytest.approx(mean_s)
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
-    lasting = refused(chances, 1800, retry_s=90)
-    assert lasting.mean_s == pytest.approx(0.75 * good_s + 0.25 * (recovers_s + good_s))
-    # which holds no slot
-    assert lasting.held_s == pytest.approx(good_s)
-    assert refused(chances).held_s == refused(chances).mean_s
+    found = [
+        refused(chances),
+        refused(chances, retry_s=90),
+        refused(chances, 1800, retry_s=90),
+    ]
+    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s
+    assert [delay.mean_s for delay in found] == pytest.approx(
+        [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
+    )
+    # a refusal holds no slot
+    assert [delay.held_s for delay in found] == pytest.approx(
+        [found[0].mean_s, good_s, good_s]
+    )
 
 
 @pytest.mark.parametrize("retry_s", [1e-6, 60.0, 1e9])
@@ -569,3 +581,36 @@ test_wrong_parameters_are_named_in_one_line = refusals(
     ("name=mine", "name"),
     call=lambda text: cg.make_policy(f"triage:{text}"),
 )
+
+
+# ---- a decision's parts, by hand ----
+
+
+THEN = Delay((), 30.0, 90.0, 30.0)
+NOW = SimpleNamespace(
+    now_s=100.0,
+    queue=None,
+    delays=[THEN, THEN._replace(mean_s=20.0), THEN._replace(mean_s=20.0)],
+    wait_usd=1.0,
+    late_usd=2.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        # of 200 s left, 30 s of delay, and 50 s until the stock recovers
+        (
+            triage.late_then(NOW, 400.0, 100.0, Later(50.0, THEN, True), 50.0),
+            (exp(-170 / 50), 50 * exp(-170 / 50)),
+        ),
+        (triage.late_then(NOW, 210.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 50)),
+        (triage.late_then(NOW, 150.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 130)),
+        (triage.late_then(NOW, 200.0, 100.0, Later(0.0, THEN, True), 0.0), (0, 0)),
+        (triage.rate_usd(NOW, -1e9, 1.0), 3),  # late for certain
+        (triage.soonest(NOW, [0, 2, 1]), 1),
+        (triage.soonest(NOW, [2, 1, 0]), 0),
+    ],
+)
+def test_parts_of_a_decision_by_hand(found, expected):
+    assert found == pytest.approx(expected)

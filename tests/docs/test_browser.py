@@ -18,7 +18,7 @@ import threading
 import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import numpy as np
@@ -229,7 +229,8 @@ def test_each_requirement_is_packed_or_comes_with_pyodide():
     assert {"numpy", "simpy"} <= set(names) <= {*browser.PACKAGES, *browser.PACKED}
 
 
-def test_a_wheel_holds_the_package_with_its_data(tmp_path):
+def test_a_wheel_holds_the_package_with_its_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(browser, "PYTHON", (3, 0))  # another one compiles nothing
     browser.write_wheel("cgrsp_simpy", tmp_path / "pypi")
     [path] = (tmp_path / "pypi").iterdir()
     with zipfile.ZipFile(path) as wheel:
@@ -239,12 +240,8 @@ def test_a_wheel_holds_the_package_with_its_data(tmp_path):
     package = Path(cg.__file__).parent
     files = {path for path in package.rglob("*") if path.is_file()}
     expected = {str(path.relative_to(package.parent)) for path in files}
-
-    def without_compiled(paths):  # Python 3.12, Pyodide's version, compiles them
-        return {path for path in paths if "__pycache__" not in path}
-
-    held = {name for name in names if "dist-info" not in name and name[-1] != "/"}
-    assert without_compiled(held) == without_compiled(expected)
+    held = {name for name in names if "dist-info" not in name}
+    assert held == {path for path in expected if "__pycache__" not in path}
     assert "cgrsp_simpy/data/event_list.html" in names
     assert path.name.endswith("-py3-none-any.whl")
 
@@ -264,6 +261,39 @@ def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
     assert not is_library(Path("/home/run/policy.py"))
 
 
+def test_a_folder_is_built_of_notebooks_settings_and_wheels(
+    tmp_path, monkeypatch, notebooks
+):
+    """By a build that changes nothing."""
+    calls, site = [], tmp_path / "site"
+
+    def build(words, cwd, **how):
+        calls.append((words[0], words[-1], how))
+        shutil.copytree(cwd, cwd / "_output")
+
+    monkeypatch.setattr(subprocess, "run", build)
+    monkeypatch.setattr(browser, "PACKED", ("simpy", "simpy"))  # into one folder
+    monkeypatch.setattr(browser, "PYTHON", sys.version_info[:2])
+    monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", browser)
+    pyodide = unpacked(distribution(), tmp_path / "pyodide")
+    browser.write(site, [LECTURES / "lab_own_log.py"], pyodide)
+    how = {"check": True, "stdout": subprocess.DEVNULL}
+    assert calls == [(sys.executable, "--log-level=ERROR", how)]
+    paths = {path.relative_to(site) for path in site.rglob("*") if path.is_file()}
+    static = {path for path in paths if path.parts[0] == "static"}
+    assert len(static) == len(distribution()) - 1
+    wheel = f"pypi/simpy-{version('simpy')}-py3-none-any.whl"
+    assert {str(path) for path in paths - static} == {
+        *("index.html", "jupyter-lite.json", "files/lab_own_log.ipynb", wheel)
+    }
+    compiled = f"simpy/__pycache__/core.{sys.implementation.cache_tag}.pyc"
+    assert {"simpy/core.py", compiled} <= {*zipfile.ZipFile(site / wheel).namelist()}
+    cells = json.loads((site / "files/lab_own_log.ipynb").read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells[:2]]
+    assert sources[0] == "%pip install -q cgrsp_simpy"
+    assert sources[1].startswith("# Lab: ")
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """Serve files, and log nothing."""
 
@@ -278,10 +308,8 @@ def shown(address):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, teach):
     """The folder that the command builds with a small distribution."""
-    for package in ("jupytext", "jupyterlite_pyodide_kernel", "jupyter_server"):
-        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("browser")
     pyodide = unpacked(distribution(), folder / "pyodide")
     words = ["lectures", "--browser", str(folder / "site"), "--pyodide", str(pyodide)]

@@ -83,8 +83,12 @@ class Part(dict):
 
 
 def new_cell(kind, source, id="", title=""):
-    metadata = Part(title=title) if title else Part()
-    return Part(cell_type=kind, source=source.strip(), id=id, metadata=metadata)
+    return Part(
+        cell_type=kind,
+        source=source.strip(),
+        id=id,
+        metadata=Part(title=title) if title else Part(),
+    )
 
 
 def read_script(script, fmt):
@@ -115,7 +119,6 @@ def exporter(config, template_name):
     )
 
 
-STYLE = SimpleNamespace(get_style_defs="{} .k {{}}".format)
 STAND_INS = {  # module -> what stands in for it in the quick tests
     "jupytext": SimpleNamespace(reads=read_script),
     "nbformat": SimpleNamespace(
@@ -130,13 +133,15 @@ STAND_INS = {  # module -> what stands in for it in the quick tests
     ),
     "nbconvert": SimpleNamespace(HTMLExporter=exporter),
     "traitlets.config": SimpleNamespace(Config=dict),
-    "pygments.formatters": SimpleNamespace(HtmlFormatter=lambda: STYLE),
+    "pygments.formatters": SimpleNamespace(
+        HtmlFormatter=lambda: SimpleNamespace(get_style_defs="{} .k {{}}".format)
+    ),
 }
 
 
 @pytest.fixture(params=["stand-ins", pytest.param("packages", marks=pytest.mark.slow)])
 def notebooks(request, monkeypatch):
-    """jupytext, nbformat and nbconvert, or what stands in for them."""
+    """jupytext, nbformat and nbconvert, or their small substitutes."""
     for name, module in STAND_INS.items():
         if request.param == "packages":
             pytest.importorskip(name)
@@ -147,8 +152,10 @@ def notebooks(request, monkeypatch):
 @pytest.fixture(scope="session")
 def teach():
     """The packages of the extra of this name."""
-    packages = ("jupytext", "nbconvert", "ipykernel", "nbgrader", "jupyter_server")
-    for package in (*packages, "jupyterlite_pyodide_kernel"):
+    for package in (
+        *("jupytext", "nbconvert", "ipykernel", "nbgrader", "jupyter_server"),
+        "jupyterlite_pyodide_kernel",
+    ):
         pytest.importorskip(package)
 
 

@@ -2,9 +2,7 @@
 kept up to the results.
 """
 
-import csv
 import gzip
-import io
 import json
 from functools import partial
 from pathlib import Path
@@ -64,6 +62,8 @@ cpu=1|cpu=1,node=1
 106|cat|phys|cpu|normal|COMPLETED|2024-03-01T10:03:00|2024-03-01T10:03:30|\
 2024-03-01T10:03:30|60|cpu=1|cpu=1,mem=1.5T,node=1
 """
+
+ALLOCATED = "cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1"
 
 # name -> file, text, columns that are expected, some tags, rows left out
 MADE_UP = {
@@ -538,50 +538,6 @@ ROWS = st.lists(
 )
 
 
-def table(names, rows):
-    out = io.StringIO()
-    csv.writer(out).writerows([names, *rows])
-    return out.getvalue()
-
-
-@pytest.mark.slow
-@given(ROWS, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
-def test_shuffled_packed_and_with_other_columns_rows_are_the_same_jobs(
-    tmp_path_factory, rows, random
-):
-    folder = tmp_path_factory.mktemp("logs")
-    names = ["job_id", "submit_s", "service_s", "gpus", "customer"]
-    cells = [[f"j{number}", *row] for number, row in enumerate(rows)]
-    (folder / "a.csv").write_text(table(names, cells), encoding="utf-8")
-    shuffled = random.sample([[*row, "more", row[1] * 7] for row in cells], len(cells))
-    places = random.sample(range(7), 7)
-    more = [
-        [row[place] for place in places]
-        for row in [[*names, "note", "size"], *shuffled]
-    ]
-    (folder / "b.csv.gz").write_bytes(
-        gzip.compress(table(more[0], more[1:]).encode("utf-8-sig"))
-    )
-    one, two = (read_log(folder / name) for name in ("a.csv", "b.csv.gz"))
-
-    def jobs(found):
-        columns = (
-            *(found[name] for name in ("submit_s", "service_s", "gpus")),
-            found.tags["customer"],
-        )
-        return {
-            job: tuple(map(str, values))
-            for job, *values in zip(found.tags["job_id"], *columns)
-        }
-
-    assert jobs(one) == jobs(two) and len(jobs(one)) == len(rows)
-    assert np.all(np.diff(two["submit_s"]) >= 0)
-    assert jobs(one) == {
-        row[0]: (*(str(float(value)) for value in row[1:4]), row[4]) for row in cells
-    }
-
-
 @given(ROWS)
 @settings(max_examples=15, deadline=None)
 def test_two_modules_that_read_one_swf_see_the_same_jobs(tmp_path_factory, rows):
@@ -733,43 +689,6 @@ def test_a_log_that_cannot_be_read_is_one_line(file, told, text, said):
         check_bad_input(told(*command, f"trace={path}"), [said, str(path)])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "gres/gpu:a=9999999999999999999K",
-        "gres/gpu=1.5",
-        "gres/gpu:a=many",
-        "mem=1e9G",
-        "cpu",
-    ],
-)
-def test_resources_that_cannot_be_are_a_bad_row_of_the_column_that_holds_them(
-    file, text
-):
-    found = read_log(
-        file(
-            SACCT
-            + SACCT.splitlines()[1].replace(
-                "cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G,node=1", text
-            )
-            + "\n"
-        ),
-        "sacct",
-    )
-    [fault] = found.report.bad
-    assert fault.line == 11 and fault.what.startswith(
-        f"AllocTRES(={text!r}) must be in the form cpu=8"
-    )
-
-
-def test_a_number_out_of_range_spoils_no_other_column(file):
-    bad = "1 0 -1 5 1e300 -1 1e300 1 9 1e300 1 1 1 1 1 1 -1 -1\n"
-    found = read_log(
-        file(bad + bad.replace("1e300", "2").replace("1 0", "2 0"), "log.swf")
-    )
-    assert found["cores"].tolist() == [2] and len(found.report.bad) == 1
-
-
 def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
     found = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
     assert found.tags["job_id"] == ("a", "d") and [
@@ -797,6 +716,19 @@ def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
         ("openb", ",1,500", ",1,1001", "gpu_milli(='1001') must be a number > 0"),
         ("openb", ",1,500", ",1,0", "gpu_milli(='0') must be a number > 0, at most"),
         ("openb", ",1,500", ",1.5,500", "num_gpu(='1.5') must be a whole number"),
+        ("swf", "1048576", "1e300", "used memory(='1e300') must be a number >= 0 and"),
+        *(
+            (
+                "sacct",
+                ALLOCATED,
+                tres,
+                f"AllocTRES(={tres!r}) must be in the form cpu=8",
+            )
+            for tres in (
+                *("gres/gpu:a=9999999999999999999K", "gres/gpu=1.5"),
+                *("gres/gpu:a=many", "mem=1e9G", "cpu"),
+            )
+        ),
         ("azure", "4808,10", "0,0", "GeneratedTokens(='0') must be at least 1 if"),
         ("azure", "4808,10", "4808.5,10", "ContextTokens(='4808.5') must be a whole"),
         ("azure", "4808,10", "4808,1.5", "GeneratedTokens(='1.5') must be a whole"),

@@ -383,7 +383,9 @@ def test_names_and_units_of_the_authors_of_the_waiting_policies(file):
         file(
             "time,wallclock_runtime_sec,wallclock_limit_sec,num_cores,total_MB_req,"
             "userid\n5,60,90,3,2048,ann\n6,0,-1,-1,-1,-1\n7,2,1,1,0,bob\n"
-        )
+            "-1,5,1,1,1,bob\n8,-1,1,1,1,bob\n"
+        ),
+        strict=True,
     )
     columns = {
         "submit_s": [5, 6, 7],
@@ -395,6 +397,30 @@ def test_names_and_units_of_the_authors_of_the_waiting_policies(file):
     for name, values in columns.items():
         np.testing.assert_array_equal(log[name], values)
     assert log.tags["user"] == ("ann", "-1", "bob")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("csv", "submit_s,service_s\n0,5\n"),
+        (
+            "openb",
+            "cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time,"
+            "scheduled_time\n4000,8192,1,500,LS,10,130,30\n",
+        ),
+        (
+            "sacct",
+            "JobID|Submit|Start|End\n"
+            "1|2024-03-01T10:00:00|2024-03-01T10:05:00|2024-03-01T11:05:00\n",
+        ),
+        (
+            "llm",
+            '{"arrival_time": 1.5, "num_prompt_tokens": 1, "num_generation_tokens": 1}',
+        ),
+    ],
+)
+def test_a_file_that_has_only_the_needed_columns_is_read(file, name, text):
+    assert len(read_log(file(text), name, strict=True)) == 1
 
 
 @pytest.mark.parametrize("name", MADE_UP)

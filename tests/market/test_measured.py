@@ -205,6 +205,10 @@ def test_runs_and_gaps_by_hand():
     assert polls.run_h(low=True) == pytest.approx(2 / 1)
     assert polls.run_h(low=False) == pytest.approx(4 / 2)
     assert polls.shares == [0.5, 0.0, 0.5]
+    for status in ([2] * 9, [0, -1] * 5, [-1] * 9):  # no variance, pairs, or polls
+        assert np.isnan(Polls(made(status)).correlation(1 / 6)).all()
+    times = np.array([0, 1, 2, 1e7])  # ten million steps are allowed
+    assert Polls(replace(made([0] * 4), time_s=times)).step_s == 1
 
 
 def test_a_law_is_evaluated_pair_by_pair():

@@ -13,9 +13,12 @@ import builtins
 import gc
 import json
 import os
+import re
 import signal
 import sys
 from collections import Counter
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -71,6 +74,89 @@ def file(tmp_path):
         return path
 
     return make
+
+
+class Part(dict):
+    """A notebook or a cell: its entries are also its attributes."""
+
+    __getattr__, __setattr__ = dict.__getitem__, dict.__setitem__
+
+
+def new_cell(kind, source, id="", title=""):
+    return Part(
+        cell_type=kind,
+        source=source.strip(),
+        id=id,
+        metadata=Part(title=title) if title else Part(),
+    )
+
+
+def read_script(script, fmt):
+    """What jupytext reads of a script in the format py:percent."""
+    first, *others = re.split(r"^# %% ?(.*)\n", script, flags=re.MULTILINE)
+    cells = [new_cell("code", first)] * bool(first.strip()) + [
+        new_cell("markdown", re.sub("^# ?", "", text, flags=re.MULTILINE))
+        if title == "[markdown]"
+        else new_cell("code", text, title=title)
+        for title, text in zip(others[::2], others[1::2], strict=True)
+    ]
+    return Part(cells=cells, metadata=Part(), nbformat=4)
+
+
+def exporter(config, template_name):
+    """What nbconvert makes of a notebook: its text, and the code it shows."""
+    removed = config["TagRemovePreprocessor"]
+    tags = {*removed["remove_input_tags"]} if removed["enabled"] else set()
+    form = {"markdown": "{}", "code": "<pre>{}\n</pre>"}
+    return SimpleNamespace(
+        from_notebook_node=lambda notebook: [
+            "\n".join(
+                form[each.cell_type].format(each.source)
+                for each in notebook.cells
+                if not tags & {*each.metadata.get("tags", ())}
+            )
+        ]
+    )
+
+
+STAND_INS = {  # module -> what stands in for it in the quick tests
+    "jupytext": SimpleNamespace(reads=read_script),
+    "nbformat": SimpleNamespace(
+        v4=SimpleNamespace(
+            new_code_cell=partial(new_cell, "code"),
+            new_markdown_cell=partial(new_cell, "markdown"),
+        ),
+        writes=json.dumps,
+        reads=lambda text, as_version: json.loads(text, object_hook=Part),
+        read=lambda path, as_version: json.loads(path.read_text(), object_hook=Part),
+        validate=lambda notebook: None,
+    ),
+    "nbconvert": SimpleNamespace(HTMLExporter=exporter),
+    "traitlets.config": SimpleNamespace(Config=dict),
+    "pygments.formatters": SimpleNamespace(
+        HtmlFormatter=lambda: SimpleNamespace(get_style_defs="{} .k {{}}".format)
+    ),
+}
+
+
+@pytest.fixture(params=["stand-ins", pytest.param("packages", marks=pytest.mark.slow)])
+def notebooks(request, monkeypatch):
+    """jupytext, nbformat and nbconvert, or their small substitutes."""
+    for name, module in STAND_INS.items():
+        if request.param == "packages":
+            pytest.importorskip(name)
+        else:
+            monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.fixture(scope="session")
+def teach():
+    """The packages of the extra of this name."""
+    for package in (
+        *("jupytext", "nbconvert", "ipykernel", "nbgrader", "jupyter_server"),
+        "jupyterlite_pyodide_kernel",
+    ):
+        pytest.importorskip(package)
 
 
 def tier(config):

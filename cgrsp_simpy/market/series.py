@@ -407,7 +407,7 @@ class Series:
             len(prices),
             f"{steps}, one per poll",
         )
-        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0)))[:1]:
+        for poll in np.flatnonzero(~(np.isfinite(prices) & (prices >= 0))):
             check_number(f"price of poll {poll}", float(prices[poll]), least=0)
         turns, moves = (
             np.flatnonzero(np.diff(column)) + 1 for column in (polled, prices)

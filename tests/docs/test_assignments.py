@@ -65,6 +65,16 @@ assert wait([0, 1, 50], 5) == 4 / 3
 '''
 
 
+# an answer and the points of its test in one cell
+GRADED = """
+# %%
+# 1 point
+### BEGIN SOLUTION
+ovens = 2
+### END SOLUTION
+"""
+
+
 def text_of(number):
     return LECTURES[number - 1].read_text(encoding="utf-8")
 
@@ -98,10 +108,10 @@ def marks(cell):
 # ---- notebooks ----
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, 19))
-def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(number):
-    pytest.importorskip("jupytext")
+def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(
+    number, notebooks
+):
     cells = cells_of(assignment_text(text_of(number)))
     names = [name for name in EXERCISES if name.split(".")[0] == str(number)]
     for name in names:
@@ -139,9 +149,7 @@ def test_each_exercise_of_a_lecture_has_an_answer_and_a_test_worth_two_points(nu
         for number in range(1, 19)
     ],
 )
-def test_with_answers_all_tests_of_a_lecture_pass(number, tmp_path):
-    for package in ("jupytext", "nbclient", "ipykernel"):
-        pytest.importorskip(package)
+def test_with_answers_all_tests_of_a_lecture_pass(number, tmp_path, teach):
     text = assignment_text(text_of(number), answers_to(number))
     notebook = pytest.importorskip("nbformat").reads(text, as_version=4)
     pages.run(notebook, tmp_path)  # raises the error of a cell
@@ -150,10 +158,8 @@ def test_with_answers_all_tests_of_a_lecture_pass(number, tmp_path):
     assert printed == ["right\n"] * len(tests)  # in one part or several
 
 
-@pytest.mark.slow
-def test_marks_of_a_script_become_cells_of_nbgrader():
-    pytest.importorskip("jupytext")
-    cells = [*cells_of(assignment_text(BAKERY, "")).values()]
+def test_marks_of_a_script_become_cells_of_nbgrader(notebooks):
+    cells = [*cells_of(assignment_text(BAKERY + GRADED, "")).values()]
     assert [marks(cell) for cell in cells] == [
         [],  # import of the package
         ["locked"],
@@ -165,15 +171,19 @@ def test_marks_of_a_script_become_cells_of_nbgrader():
         ["grade", "locked", 3],
         ["locked"],
         ["grade", "solution", 4],
+        ["grade", "solution", 1],
     ]
     assert "free = total = 0" in cells[4].source
-    assert cells[-1].source == "<!-- 4 points -->\nYes, if bread is sold warm."
-    emptied = [*cells_of(assignment_text(BAKERY)).values()]
+    assert cells[-2].source == "<!-- 4 points -->\nYes, if bread is sold warm."
+    emptied = [*cells_of(assignment_text(BAKERY + GRADED)).values()]
     assert emptied[4].source == (
         'def wait(arrivals, work):\n    """Return the mean wait."""\n'
         "    ### BEGIN SOLUTION\n    raise NotImplementedError\n    ### END SOLUTION"
     )
-    assert emptied[-1].source == "<!-- 4 points -->\n\nYour answer."
+    assert [cell.source for cell in emptied[-2:]] == [
+        "<!-- 4 points -->\n\nYour answer.",
+        "# 1 point\n### BEGIN SOLUTION\nraise NotImplementedError\n### END SOLUTION",
+    ]
     same = [n for n, cell in enumerate(cells) if cell.source == emptied[n].source]
     assert same == [0, 1, 2, 3, 5, 6, 7, 8]
     assert "1, 50" in emptied[7].source  # the lecturer's file keeps hidden tests
@@ -228,9 +238,9 @@ def test_wrong_use_gives_a_one_line_error(words, bakery, capsys, tmp_path, monke
     assert [path.name for path in tmp_path.iterdir()] == ["scenarios"]
 
 
-@pytest.mark.slow
-def test_the_lab_is_no_assignment_and_a_file_is_not_overwritten(capsys, tmp_path):
-    pytest.importorskip("jupytext")
+def test_the_lab_is_no_assignment_and_a_file_is_not_overwritten(
+    capsys, tmp_path, notebooks
+):
     check_bad_input(
         outcome(capsys, "lectures", "lab", "--assignment", str(tmp_path)),
         ["nothing to grade"],
@@ -345,12 +355,10 @@ def submit(course, student, solutions):
 
 
 @pytest.mark.slow
-def test_two_students_get_the_points_of_their_own_answers(bakery, tmp_path):
+def test_two_students_get_the_points_of_their_own_answers(bakery, tmp_path, teach):
     """With the commands of the page about lectures; both notebooks are in one
     assignment, which saves half of the commands.
     """
-    for package in ("jupytext", "nbgrader", "ipykernel"):
-        pytest.importorskip(package)
     course = tmp_path / "course"
     for name in ("1", "bakery"):
         assert main(["lectures", name, "--assignment", str(course)]) == 0

@@ -18,7 +18,7 @@ import threading
 import zipfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from pathlib import Path
 
 import numpy as np
@@ -124,42 +124,33 @@ def test_byte_code_is_added_by_the_python_of_the_browser(tmp_path, monkeypatch):
         assert answer.stdout.strip().endswith(".pyc")
 
 
-def wrong(name, files):
-    """Spoil a distribution."""
-    wheel = "numpy-1.0-py3-none-any.whl"
-    if name == "version":
-        return distribution("0.26.0")
-    if name == "missing":
-        return {file: content for file, content in files.items() if file != wheel}
-    if name == "checksum":
-        return {**files, wheel: b"something else"}
-    if name == "no lock":
-        return {file: files[file] for file in files if file != browser.LOCK}
-    if name == "broken lock":
-        return {**files, browser.LOCK: b"{"}
-    return {**files, browser.LOCK: b'{"info": {"version": "0.27.7"}}'}
+WHEEL = "numpy-1.0-py3-none-any.whl"
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("spoiled", "message"),
     [
-        ("version", "'0.26.0'"),
-        ("missing", "numpy-1.0-py3-none-any.whl"),
-        ("checksum", "numpy-1.0-py3-none-any.whl"),
-        ("no lock", "pyodide-lock.json"),
-        ("broken lock", "Expecting property name"),
-        ("no packages", "'packages'"),
+        (lambda files: distribution("0.26.0"), "'0.26.0'"),
+        (lambda files: {name: files[name] for name in {*files} - {WHEEL}}, WHEEL),
+        (lambda files: files | {WHEEL: b"something else"}, WHEEL),
+        (
+            lambda files: {name: files[name] for name in {*files} - {browser.LOCK}},
+            "pyodide-lock.json",
+        ),
+        (lambda files: files | {browser.LOCK: b"{"}, "Expecting property name"),
+        (
+            lambda files: files | {browser.LOCK: b'{"info": {"version": "0.27.7"}}'},
+            "'packages'",
+        ),
     ],
+    ids=["version", "missing", "checksum", "no lock", "broken lock", "no packages"],
 )
-def test_a_wrong_distribution_is_rejected_with_the_reason(tmp_path, name, message):
-    path = unpacked(wrong(name, distribution()), tmp_path / "pyodide")
+def test_a_wrong_distribution_is_rejected_with_the_reason(tmp_path, spoiled, message):
+    path = unpacked(spoiled(distribution()), tmp_path / "pyodide")
     (tmp_path / "site").mkdir()
-    with pytest.raises(cg.InputError) as caught:
-        browser.copy_pyodide(path, tmp_path / "site")
-    text = str(caught.value)
+    text = check_refused(lambda: browser.copy_pyodide(path, tmp_path / "site"), [])
     assert text.startswith(f"--pyodide {path} must be the archive pyodide-0.27.7.tar")
     assert message in text.partition("or the folder in it: ")[2]
-    assert "\n" not in text
 
 
 @pytest.mark.parametrize(
@@ -235,7 +226,8 @@ def test_each_requirement_is_packed_or_comes_with_pyodide():
     assert {"numpy", "simpy"} <= set(names) <= {*browser.PACKAGES, *browser.PACKED}
 
 
-def test_a_wheel_holds_the_package_with_its_data(tmp_path):
+def test_a_wheel_holds_the_package_with_its_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(browser, "PYTHON", (3, 0))  # another one compiles nothing
     browser.write_wheel("cgrsp_simpy", tmp_path / "pypi")
     [path] = (tmp_path / "pypi").iterdir()
     with zipfile.ZipFile(path) as wheel:
@@ -245,12 +237,8 @@ def test_a_wheel_holds_the_package_with_its_data(tmp_path):
     package = Path(cg.__file__).parent
     files = {path for path in package.rglob("*") if path.is_file()}
     expected = {str(path.relative_to(package.parent)) for path in files}
-
-    def without_compiled(paths):  # Python 3.12, Pyodide's version, compiles them
-        return {path for path in paths if "__pycache__" not in path}
-
-    held = {name for name in names if "dist-info" not in name and name[-1] != "/"}
-    assert without_compiled(held) == without_compiled(expected)
+    held = {name for name in names if "dist-info" not in name}
+    assert held == {path for path in expected if "__pycache__" not in path}
     assert "cgrsp_simpy/data/event_list.html" in names
     assert path.name.endswith("-py3-none-any.whl")
 
@@ -270,6 +258,40 @@ def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
     assert not is_library(Path("/home/run/policy.py"))
 
 
+def test_a_folder_is_built_of_notebooks_settings_and_wheels(
+    tmp_path, monkeypatch, notebooks
+):
+    """By a build that changes nothing."""
+    calls, site = [], tmp_path / "site"
+
+    def build(words, cwd, **how):
+        calls.append((words[0], words[-1], how))
+        shutil.copytree(cwd, cwd / "_output")
+        return subprocess.CompletedProcess(words, 0)
+
+    monkeypatch.setattr(subprocess, "run", build)
+    monkeypatch.setattr(browser, "PACKED", ("simpy", "simpy"))  # into one folder
+    monkeypatch.setattr(browser, "PYTHON", sys.version_info[:2])
+    monkeypatch.setitem(sys.modules, "jupyterlite_pyodide_kernel", browser)
+    pyodide = unpacked(distribution(), tmp_path / "pyodide")
+    browser.write(site, [LECTURES / "lab_own_log.py"], pyodide)
+    how = {"capture_output": True, "text": True}
+    assert calls == [(sys.executable, "--log-level=ERROR", how)]
+    paths = {path.relative_to(site) for path in site.rglob("*") if path.is_file()}
+    static = {path for path in paths if path.parts[0] == "static"}
+    assert len(static) == len(distribution()) - 1
+    wheel = f"pypi/simpy-{version('simpy')}-py3-none-any.whl"
+    assert {str(path) for path in paths - static} == {
+        *("index.html", "jupyter-lite.json", "files/lab_own_log.ipynb", wheel)
+    }
+    compiled = f"simpy/__pycache__/core.{sys.implementation.cache_tag}.pyc"
+    assert {"simpy/core.py", compiled} <= {*zipfile.ZipFile(site / wheel).namelist()}
+    cells = json.loads((site / "files/lab_own_log.ipynb").read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells[:2]]
+    assert sources[0] == "%pip install -q cgrsp_simpy"
+    assert sources[1].startswith("# Lab: ")
+
+
 class Quiet(SimpleHTTPRequestHandler):
     """Serve files, and log nothing."""
 
@@ -284,10 +306,8 @@ def shown(address):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, teach):
     """The folder that the command builds with a small distribution."""
-    for package in ("jupytext", "jupyterlite_pyodide_kernel", "jupyter_server"):
-        pytest.importorskip(package)
     folder = tmp_path_factory.mktemp("browser")
     pyodide = unpacked(distribution(), folder / "pyodide")
     words = ["lectures", "--browser", str(folder / "site"), "--pyodide", str(pyodide)]
@@ -302,7 +322,6 @@ def test_the_folder_has_each_lecture_and_its_wheels_and_names_no_other_host(site
     assert {Path(item["path"]).stem for item in listed} == lectures
     for item in listed:
         notebook = json.loads((site / "files" / item["path"]).read_text("utf-8"))
-        assert notebook["cells"][0]["source"] == "%pip install -q cgrsp_simpy"
         assert notebook["metadata"]["kernelspec"]["name"] == "python"
     config = json.loads((site / "jupyter-lite.json").read_text("utf-8"))
     plugins = config["jupyter-config-data"]["litePluginSettings"]
@@ -313,8 +332,6 @@ def test_the_folder_has_each_lecture_and_its_wheels_and_names_no_other_host(site
     index = json.loads((site / "pypi/all.json").read_text("utf-8"))
     assert {name.replace("-", "_") for name in index} == set(browser.PACKED)
     assert "://" not in json.dumps([item["releases"] for item in index.values()])
-    copied = {path.name for path in (site / "static/pyodide").iterdir()}
-    assert copied == set(distribution()) - {"unneeded-1.0-py3-none-any.whl"}
 
 
 @pytest.mark.slow

@@ -26,10 +26,8 @@ def on_slides(script):
     return [text.splitlines()[0] for text in texts if text.startswith("#")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
-    pytest.importorskip("jupytext")
+def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script, notebooks):
     found = on_slides(script)
     text = script.read_text(encoding="utf-8")
     headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
@@ -41,10 +39,8 @@ def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script):
     assert len(found) >= 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_slides_show_no_code_that_draws(script):
-    pytest.importorskip("jupytext")
+def test_slides_show_no_code_that_draws(script, notebooks):
     cells = pages.notebook(script.read_text(encoding="utf-8")).cells
     shown = "\n".join(
         cell.source
@@ -63,25 +59,30 @@ LONG = """\
 # Text
 
 # %% Title
-{}
+{0}
 
 # %%
+{0}
+
 plt.savefig("x.png")
 """
 
 
-@pytest.mark.slow
-def test_slides_have_at_most_22_lines_of_code_and_none_that_draws(monkeypatch):
-    for package in ("jupytext", "nbconvert"):
-        pytest.importorskip(package)
-    monkeypatch.setattr(pages, "run", lambda notebook, folder: None)
+def test_slides_have_at_most_22_lines_of_code_and_none_that_draws(
+    monkeypatch, notebooks
+):
+    ran = []
+    monkeypatch.setattr(pages, "run", lambda *what: ran.append(what))
     parts = ["\n".join(f"x{n}_{k} = 0" for k in range(n)) for n in (9, 12, 8, 14, 3)]
     page = pages.slides(LONG.format("\n\n".join(parts)))
     blocks = re.findall("<pre>.*?</pre>", page, re.DOTALL)
     # with empty lines between parts: 9 + 12, 8 (with 14 it would be 23), 14 + 3
     assert [text.count("\n") for text in blocks] == [22, 8, 18]
-    assert len(re.findall("<h2", page)) == 2 and "savefig" not in page
+    assert (
+        len(re.findall("<h2|^## ", page, re.MULTILINE)) == 2 and "savefig" not in page
+    )
     assert ".highlight .k" in page and "{{" not in page
+    assert len(ran) == 1
 
 
 def test_a_notebook_is_run_in_a_folder_and_shows_its_pictures(monkeypatch):
@@ -102,10 +103,8 @@ def test_a_notebook_is_run_in_a_folder_and_shows_its_pictures(monkeypatch):
     }
 
 
-@pytest.mark.slow
-def test_a_notebook_is_the_same_each_time_and_valid():
+def test_a_notebook_is_the_same_each_time_and_valid(notebooks):
     nbformat = pytest.importorskip("nbformat")
-    pytest.importorskip("jupytext")
     text = SCRIPTS[2].read_text(encoding="utf-8")
     notebook = pages.notebook(text)
     assert notebook == pages.notebook(text)
@@ -125,10 +124,8 @@ def test_a_notebook_is_the_same_each_time_and_valid():
     ids=lambda script: script.stem,
 )
 def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
-    script, tmp_path
+    script, tmp_path, teach
 ):
-    for package in ("jupytext", "nbclient", "ipykernel"):
-        pytest.importorskip(package)
     notebook = pages.notebook(script.read_text(encoding="utf-8"))
     pages.run(notebook, tmp_path)
     outputs = [each for cell in notebook.cells for each in cell.get("outputs", [])]
@@ -140,11 +137,9 @@ def test_a_notebook_prints_the_out_file_and_shows_the_picture_inline_once(
 
 @pytest.mark.slow
 def test_slides_by_command_show_pictures_whatever_backend_is_set(
-    tmp_path, capfd, caplog, monkeypatch
+    tmp_path, capfd, caplog, monkeypatch, teach
 ):
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    for package in ("jupytext", "nbconvert", "nbclient", "ipykernel"):
-        pytest.importorskip(package)
     assert main(["lectures", "1", "--slides", str(tmp_path)]) == 0
     (path,) = tmp_path.iterdir()
     # the kernel and what makes the page say nothing of their own
@@ -193,19 +188,15 @@ def slide_heights(page, folder):
 @pytest.mark.long
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_no_slide_is_higher_than_the_screen(script, tmp_path):
-    for package in ("jupytext", "nbconvert", "nbclient", "ipykernel"):
-        pytest.importorskip(package)
+def test_no_slide_is_higher_than_the_screen(script, tmp_path, teach):
     text = script.read_text(encoding="utf-8")
     heights = slide_heights(pages.slides(text), tmp_path)
     assert len(heights) >= len(on_slides(script))
     assert max(heights) <= 720
 
 
-@pytest.mark.slow
-def test_a_notebook_by_command(tmp_path, capsys):
+def test_a_notebook_by_command(tmp_path, capsys, notebooks):
     nbformat = pytest.importorskip("nbformat")
-    pytest.importorskip("jupytext")
     assert main(["lectures", "lab", "--notebook", str(tmp_path)]) == 0
     capsys.readouterr()
     written = nbformat.read(tmp_path / "lab_own_log.ipynb", as_version=4)

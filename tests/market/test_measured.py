@@ -4,6 +4,7 @@ catalogue.
 
 import json
 import math
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -163,6 +164,40 @@ def test_halves_that_differ_are_reported_and_the_second_is_compared_with_the_fir
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
 
 
+@pytest.mark.parametrize(
+    ("time_s", "status"),
+    [
+        # 6 s after a step there is one more, 5 s after a step there is none
+        ((0, 10, 20, 36), (0, 1, 2, 2, 3)),
+        ((0, 10, 20, 35), (0, 1, 2, 2)),
+        # a status of 15 s ago is seen, one of 20 s ago is not
+        ((0, 10, 15, 45, 55), (0, 1, 2, 2, -1, 3)),
+        ((0, 10, 20, 45, 55), (0, 1, 2, 2, -1, 3)),
+    ],
+)
+def test_the_last_status_is_seen_for_a_step_and_a_half(time_s, status):
+    numbers = np.array([0, 1, 2, 3, 4][: len(time_s)])
+    times = np.array(time_s, float)
+    polls = Polls(replace(made(numbers), time_s=times))
+    assert polls.status.tolist() == [*status]
+
+
+@pytest.mark.parametrize(
+    ("holding", "low", "recovery_s"),
+    [
+        (Holding(900.0), 0.3, 900.0),
+        (Holding(900.0, 100.0, 0.7, 60.0), 0.0, 900.0),
+        # the first level alone is shown: a step ends it unless it is kept, or Low again
+        (Holding(900.0, 100.0, 1.0, 60.0), 0.3, 60 / (1 - math.exp(-60 / 900))),
+        (Holding(900.0, 100.0, 0.0, 60.0), 0.8, 60 / (1 - math.exp(-60 / 900))),
+        # both levels are drawn again at each step
+        (Holding(0.0, 100.0, 0.5, 60.0), 0.4, 60.0),
+    ],
+)
+def test_the_mean_time_until_low_stock_ends_by_hand(holding, low, recovery_s):
+    assert holding.recovery_s(low) == pytest.approx(recovery_s)
+
+
 def test_runs_and_gaps_by_hand():
     polls = Polls(made([2, 2, 0, 0, 0, 2, -1, -1, 0, 2], 3600.0))
     assert polls.gaps_h == [2.0]
@@ -170,6 +205,10 @@ def test_runs_and_gaps_by_hand():
     assert polls.run_h(low=True) == pytest.approx(2 / 1)
     assert polls.run_h(low=False) == pytest.approx(4 / 2)
     assert polls.shares == [0.5, 0.0, 0.5]
+    for status in ([2] * 9, [0, -1] * 5, [-1] * 9):  # no variance, pairs, or polls
+        assert np.isnan(Polls(made(status)).correlation(1 / 6)).all()
+    times = np.array([0, 1, 2, 1e7])  # ten million steps are allowed
+    assert Polls(replace(made([0] * 4), time_s=times)).step_s == 1
 
 
 def test_a_formula_is_evaluated_pair_by_pair():

@@ -165,7 +165,6 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
     assert (own.gpu, own.start_h, own.time_s.tolist()) == ("market", 6.0, [0, 3600])
 
 
-@pytest.mark.quick_cases(24)
 @pytest.mark.parametrize(
     ("text", "told"),
     [

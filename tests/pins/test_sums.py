@@ -4,11 +4,13 @@ the figures of jobs that wait and of jobs on spot instances, where much happens;
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import ValuesView
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from cgrsp_simpy.hgsp.generate import LEVELS
 from cgrsp_simpy.market.measured import PolledModel
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.market.stock import Stock
+from cgrsp_simpy.papers.thesis.statements import CLAIMS, judge
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.studies.subject import subject_of
@@ -246,6 +249,26 @@ def counted():
     ]
 
 
+def sentences():
+    """Return each part of the thesis's sentences, with its verdict at given figures."""
+    given = SimpleNamespace(
+        replications=None,
+        sample=lambda measure, n: [
+            len(text) % 9 + total % 7 + np.arange(n) * (total % 5 + 2) % 11 / 10
+            for text in map(repr, measure.sources)
+            for total in [sum(map(float, re.findall(r"\d+\.?\d*", text)))]
+        ],
+    )
+    return {
+        claim.sentence: [
+            f"{entry.where}, {entry.verdict}: {entry.reason}"
+            for part in claim.parts
+            for entry in [judge(replace(claim, parts=(part,)), given)]
+        ]
+        for claim in CLAIMS
+    }
+
+
 CASES = {
     **{
         f"{policy} of {name}": partial(
@@ -275,6 +298,7 @@ CASES = {
     "levels of tasks": LEVELS.values,
     "fit": fitted,
     "polls": counted,
+    "sentences": sentences,
 }
 
 

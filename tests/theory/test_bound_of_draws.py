@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from support import check_bad_input, check_refused, needs, outcome, output, refu
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import write_csv
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide import gaps
 from cgrsp_simpy.decide.bounds import OBJECTIVES, Weights, check_proved, lower_bound
 from cgrsp_simpy.decide.clairvoyant import optimum
 from cgrsp_simpy.decide.figures import FRONTIER, draw_frontier
@@ -238,6 +240,35 @@ def test_corners_by_hand():
     assert found.corners["bound"] == [(10, 5), (18, 1)]
     assert found.miss_pct(9) == inf
     assert [found.miss_pct(wait) for wait in (10, 14, 18, 30)] == [5, 3, 1, 1]
+    # of two seeds, a half width is 12.706 times half their difference
+    of_two = replace(found, seeds=(0, 1), least={0.0: [9.0, 11.0], inf: [2.0, 2.02]})
+    corners = {"bound": (10, 2.01), "low": (0, 1.882938), "high": (22.7062, 2.137062)}
+    assert of_two.corners == {kind: [pytest.approx(at)] for kind, at in corners.items()}
+
+
+def test_gaps_are_means_over_draws_above_the_bounds_of_a_seed(monkeypatch):
+    """A seed without a known bound counts as 0, unless none has one."""
+    monkeypatch.setattr(
+        gaps,
+        "lower_bounds",
+        lambda scenario, objectives, *_: [
+            [
+                SimpleNamespace(value=0.5 if objective == "wait" else None),
+                SimpleNamespace(value=None),
+            ]
+            for objective in objectives
+        ],
+    )
+    two_jobs = cg.day("quiet", jobs=2)
+    study = gaps.with_gaps(cg.compare(two_jobs, ["spt"], range(2)))
+    assert [row["wait_gap_min"] for row in study.rows] == [
+        pytest.approx(np.mean([run["wait_min"] for run in runs]) - 0.5 * (seed == 0))
+        for seed in range(2)
+        for runs in [over_draws(two_jobs, "spt", seed, gaps.DRAWS)]
+    ]
+    assert np.isnan([row["miss_gap_pct"] for row in study.rows]).all()
+    study = SimpleNamespace(scenario=cg.cluster.Scenario())
+    check_refused(lambda: gaps.with_gaps(study), ["a scenario of rented slots"])
 
 
 def test_without_an_interval_there_are_no_corners_of_one():

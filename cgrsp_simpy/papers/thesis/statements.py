@@ -124,9 +124,9 @@ class Part:
     @property
     def bounds(self) -> str:
         """The bounds in words."""
-        if math.isinf(self.low):
+        if self.low == -math.inf:
             return f"less than {self.high:g}"
-        over = math.isinf(self.high)
+        over = self.high == math.inf
         return f"more than {self.low:g}" if over else f"{self.low:g} to {self.high:g}"
 
 

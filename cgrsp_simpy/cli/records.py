@@ -79,8 +79,8 @@ def _report(args: argparse.Namespace) -> Answer:
         require(bool(stem.name), "--out", args.out, "the stem of the files to write")
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
-    rows = [_summary(snapshots) for snapshots in polls]
-    hours = [_by_hour(snapshots) for snapshots in polls]
+    rows = [_summary(poll) for poll in polls]
+    hours = [_by_hour(poll) for poll in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
     figures = [
         row | {"low_pct_by_hour": list(hour.values())[1:]}

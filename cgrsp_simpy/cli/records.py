@@ -134,12 +134,12 @@ def _fit(args: argparse.Namespace) -> Answer:
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:
-            warning = (
+            log.warning(
                 "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
-                " days of the"
+                " days of the first half to those of the second; one fit describes"
+                " neither",
+                *(fit.stock.gpu, apart, width),
             )
-            warning += " first half to those of the second; one fit describes neither"
-            log.warning(warning, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]
     heads = [

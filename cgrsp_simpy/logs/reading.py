@@ -414,7 +414,7 @@ def _take(
 ) -> None:
     """Add the usable rows of a chunk."""
     cells = list(zip(*rows))
-    parsed, faults = _parsed(content, format, lines, cells)
+    parsed, faults = _parse(content, format, lines, cells)
     content.clock.zones.check()
     content.bad += [
         Fault(lines[row], what, rows[row][group] if group is not None else "")
@@ -456,7 +456,7 @@ def _take(
         )
 
 
-def _parsed(
+def _parse(
     content: _Content,
     format: Format,
     lines: Sequence[int],

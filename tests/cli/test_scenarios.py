@@ -52,7 +52,7 @@ number = 3
         ("a+b", str, "a+b"),
     ],
 )
-def test_the_type_of_a_parameter_says_how_its_text_is_read(text, hint, value):
+def test_the_type_of_a_parameter_determines_how_its_text_is_read(text, hint, value):
     found = value_of(text, hint)
     assert (found, type(found)) == (value, type(value))
 

@@ -118,7 +118,7 @@ def test_mean_gpu_hours_is_the_mean_of_the_sample(many):
     assert abs(hours.mean() - mean_gpu_hours(Mix())) < 4 * hours.std() / np.sqrt(MANY)
 
 
-def test_shares_are_those_of_the_paper(many):
+def test_shares_match_the_paper(many):
     for kind, share in enumerate((0.5, 0.3, 0.2)):
         assert agrees(np.mean(many.kind == kind), share), KINDS[kind]
     for low, high, share in (

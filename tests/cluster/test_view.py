@@ -33,7 +33,7 @@ def reached(start):
     return list(found.values())
 
 
-def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_shows():
+def test_neither_run_times_nor_future_jobs_can_be_reached_from_a_view():
     """Five jobs on a pool of four GPUs; every duration and every arrival is a number
     that occurs once.
     """

@@ -21,9 +21,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 @pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_with_another_delimiter_gives_an_error_that_says_so(
-    read, sign, named, file
-):
+def test_a_table_with_another_delimiter_is_reported_as_such(read, sign, named, file):
     path = file(
         f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n",
         "jobs.csv",

@@ -254,7 +254,7 @@ def test_without_an_interval_there_are_no_corners_of_one():
     st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0, inf]), st.integers(0, 20))
 )
 @example({0.5: 0})  # these lines meet at a negative wait
-def test_corners_are_those_of_the_least_misses_at_each_wait(least):
+def test_corners_give_the_fewest_misses_at_each_wait(least):
     """Each is on it, and it is straight between two, and after the last."""
     found = made({1.0: 10} | least)
     corners = found.corners["bound"]

@@ -96,7 +96,7 @@ def test_words_are_kept_for_json():
     assert worded.names == ["slots", "terms.warm_s"]
 
 
-test_one_parameter_by_two_names_is_refused = refusals(
+test_one_parameter_given_by_two_names_is_rejected = refusals(
     (
         lambda: Worded("hectic", ["warm_s=1", "terms.warm_s=2"]),
         ["terms.warm_s is given twice"],

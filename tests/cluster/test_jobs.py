@@ -261,7 +261,7 @@ def test_families_and_users_have_harmonic_shares(many):
     )
 
 
-test_what_is_not_allowed_is_told_in_one_line = refusals(
+test_invalid_values_give_a_one_line_error = refusals(
     (
         lambda: Mix(kind_shares=(0.5, 0.5)),
         r"kind_shares\(=\(0.5, 0.5\)\) must be 3 shares",

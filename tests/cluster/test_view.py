@@ -182,7 +182,7 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
     assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
 
 
-test_a_scheduler_that_starts_nobody_is_told_who_waits = refusals(
+test_a_scheduler_that_starts_no_job_gets_an_error_with_the_waiting_jobs = refusals(
     (
         lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
         r"left 1 jobs waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"

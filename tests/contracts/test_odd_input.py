@@ -201,7 +201,7 @@ COLUMNS = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
 COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
 
 
-test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
+test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
     (
         lambda: cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12])),
         "seconds that the series of A spans(=1000000000000.0) must be at most",

@@ -278,7 +278,7 @@ def test_a_policy_knows_the_model_of_a_replay_and_not_its_future():
 # ---- tables and files ----
 
 
-test_what_is_not_allowed_is_told_in_one_line = refusals(
+test_invalid_values_give_a_one_line_error = refusals(
     (
         lambda: cg.Market(persistence_s=-1),
         "persistence_s(=-1) must be a number >= 0",

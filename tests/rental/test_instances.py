@@ -256,7 +256,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
 # ---- input ----
 
 
-test_what_cannot_be_is_one_line = refusals(
+test_impossible_values_give_a_one_line_error = refusals(
     (
         lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
         (

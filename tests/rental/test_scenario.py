@@ -398,7 +398,7 @@ def test_forbidden_content_of_a_file_gives_a_one_line_error(
 JOB = cg.Job(0, 0.0, 9.0)
 
 
-test_what_may_not_be_is_told_in_one_line = refusals(
+test_invalid_scenarios_give_a_one_line_error = refusals(
     (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a string"]),
     (
         lambda: cg.PoissonWorkload(5, 1, deadlines=[]),

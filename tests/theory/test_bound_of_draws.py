@@ -180,7 +180,7 @@ def of_two(submit_s, service_s, gpus):
     return cg.Scenario("log", cg.LoggedWorkload(*columns))
 
 
-test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
+test_logs_of_weeks_and_of_wide_jobs_are_rejected = refusals(
     (of_two(1e6, 60.0, 1), "last submission"),
     (of_two(9.0, 1e6, 1), "longest execution"),
     (of_two(9.0, 60.0, 2), "gpus of job 1"),

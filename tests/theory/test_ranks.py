@@ -22,7 +22,7 @@ def test_quantiles_equal_demsar_table_5(treatments, q):
     ) == pytest.approx(q, abs=1e-3)
 
 
-test_tables_without_ranks_are_refused = refusals(
+test_tables_without_ranks_are_rejected = refusals(
     ([[1, 2, math.nan], [1, 2, 3]], "values[0, 2] must not be NaN"),
     ([["a", "b", "c"]] * 2, "must be numbers, as many in every row"),
     ([[1, 2, 3], [1, 2]], "must be numbers, as many in every row"),

@@ -6,7 +6,7 @@ Tests run on all cores at once, and threads of each would wait for each other. E
 test is in one tier: quick, `slow` or `long`. Property tests are in all three: the quick
 tier tries an eighth of their examples, the same in every run; `-m slow` all of them,
 again the same; with `-m long`, or `-m "long and hypothesis"` for nothing else, they are
-fresh, and the report says how to repeat one that fails.
+new, and the report shows how to repeat a failure.
 """
 
 import builtins

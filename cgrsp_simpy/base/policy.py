@@ -141,7 +141,7 @@ def chosen(
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):
         if not in_file(value):
-            return cast(Created, created(what, value, factories))
+            return cast(Created, create(what, value, factories))
         value = from_file(what, value)
     if isinstance(value, type):
         try:
@@ -221,7 +221,7 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
     return cast(Callable[..., Any], getattr(module, function))
 
 
-def created(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
+def create(what: str, text: str, factories: Mapping[str, Callable[..., Any]]) -> Any:
     """Return the result of a factory for a text such as "rh" or "rh:reserve=2".
 
     what: noun for errors, such as policy or scheduler. Raises InputError for an unknown
@@ -242,7 +242,7 @@ def parameters(
     """Parse keyword arguments of a factory from a text such as "name:a=1,b=true".
 
     Values have the types of the defaults. but: arguments that a text cannot set, like
-    those whose default has no type in READERS. Raises InputError as `created` does.
+    those whose default has no type in READERS. Raises InputError as `create` does.
     """
     name, _, rest = text.partition(":")
     if not rest:

@@ -163,6 +163,20 @@ def _known(parameters: Mapping[str, Any], paper: str) -> dict[str, Any]:
     return known
 
 
+def _values(
+    words: Sequence[str], known: Mapping[str, Any], types: Mapping[str, Any], whose: str
+) -> dict[str, Any]:
+    """Return the parameters that NAME=VALUE words set. whose: for messages."""
+    values = dict[str, Any]()
+    for word, texts in split(words).items():
+        allowed = " or ".join(sorted(known)) or f"omitted: {whose} no parameters"
+        require(word in known, "parameter", word, allowed)
+        several = "tuple" in str(types[word])
+        require(several or len(texts) == 1, word, ",".join(texts), "one value")
+        values[word] = value_of("+".join(texts), types[word])
+    return values
+
+
 def _listed(known: Mapping[str, Any]) -> str:
     if "scenario" in known:
         return "those of cgrsp parameters hectic"
@@ -193,13 +207,7 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         how["ids"] = ids or IDS
         check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
     known = _known(paper.table_parameters, name)
-    for word, texts in split(args.words).items():
-        allowed = " or ".join(sorted(known)) or f"omitted: {name} has no parameters"
-        require(word in known, "parameter", word, allowed)
-        hint = hints(paper.table)[word]
-        several = "tuple" in str(hint)
-        require(several or len(texts) == 1, word, ",".join(texts), "one value")
-        how[word] = value_of("+".join(texts), hint)
+    how |= _values(args.words, known, hints(paper.table), f"{name} has")
     output = paper.tables(args.seeds, executor_of(args), **how)
     return formatted(args, output.content, output.rows, lambda: output.tables)
 
@@ -273,12 +281,8 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
         sizes[LOGS[name]] = Worded(name, of_log).single("papers figures").source
         words = [word for word in words if word not in of_log]
     known = _known(paper.figure_parameters, name)
-    for word, texts in split(words).items():
-        allowed = " or ".join(known) or "omitted: these figures have no parameters"
-        require(word in known, "parameter", word, allowed)
-        require(len(texts) == 1, word, ",".join(texts), "one value")
-        sizes[word] = value_of(texts[0], int)
-    return sizes
+    types = dict.fromkeys(known, int)
+    return sizes | _values(words, known, types, "these figures have")
 
 
 def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:

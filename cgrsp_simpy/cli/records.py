@@ -83,8 +83,8 @@ def _report(args: argparse.Namespace) -> Answer:
         stem, fits = Path(args.out), [fit_stock(snapshots) for snapshots in listed]
         figure = market(stem.name, len(fits))
         figure.write(stem.parent, figure.rows(fits))
-    rows = [_summary(snapshots) for snapshots in polls]
-    hours = [_by_hour(snapshots) for snapshots in polls]
+    rows = [_summary(poll) for poll in polls]
+    hours = [_by_hour(poll) for poll in polls]
     merged = [row | hour for row, hour in zip(rows, hours)]
     figures = [
         row | {"low_pct_by_hour": list(hour.values())[1:]}
@@ -139,12 +139,12 @@ def _fit(args: argparse.Namespace) -> Answer:
     for fit in fits:
         apart, width = fit.polls.drift_pct
         if abs(apart) > width:
-            warning = (
+            log.warning(
                 "%s drifts: %+.0f ± %.0f points in its share of Low stock, from the"
-                " days of the"
+                " days of the first half to those of the second; one fit describes"
+                " neither",
+                *(fit.stock.gpu, apart, width),
             )
-            warning += " first half to those of the second; one fit describes neither"
-            log.warning(warning, fit.stock.gpu, apart, width)
     rows = [_goodness(fit) for fit in fits]
     later = [_goodness(fit.later) for fit in fits if fit.later]
     heads = [

@@ -10,19 +10,15 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.checks import (
-    check_whole,
-    read_as,
-    require,
-    shown,
-)
+from cgrsp_simpy.base.checks import check_whole, read_as, require, shown
+from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.parameters import (
     Count,
     Entries,
@@ -164,8 +160,7 @@ class State(state.State):
     def resumed(self, scenario: Scenario) -> Resumed:
         allowed = "a Scenario of a cluster"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
-        parts = {item.name: getattr(scenario, item.name) for item in fields(Scenario)}
-        return Resumed(**parts, state=self)
+        return Resumed(**table_of(scenario), state=self)
 
     @classmethod
     def parts_of(cls, live: Simulation) -> dict[str, Any]:

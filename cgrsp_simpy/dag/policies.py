@@ -14,7 +14,7 @@ from numpy.random import Generator
 from cgrsp_simpy.base.arrays import Ints
 from cgrsp_simpy.base.checks import check_one_of, refuse
 from cgrsp_simpy.base.parameters import Fraction, Positive, checked
-from cgrsp_simpy.base.policy import AssignmentError, Wake, created, offered
+from cgrsp_simpy.base.policy import AssignmentError, Wake, create, offered
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.graph import Graph, Node
 from cgrsp_simpy.dag.listing import (
@@ -422,5 +422,5 @@ def find(problem: Problem, scheduler: str, budget: Budget, seed: int = 0) -> Sol
     A scheduler that constructs a plan takes one evaluation, whatever the budget. Raises
     InputError for an unknown scheduler or parameter, or an invalid value.
     """
-    planner: Planner = created("scheduler", scheduler, POLICIES)
+    planner: Planner = create("scheduler", scheduler, POLICIES)
     return planner(problem, budget, seed)

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import combinations, cycle, islice, pairwise, product
+from itertools import combinations, compress, cycle, islice, pairwise, product
 from math import ceil, isnan, nan
 from typing import Annotated, Any, NamedTuple
 
@@ -646,9 +646,7 @@ class Search:
             option.types != now.types and not plus,
             (option.slots, option.hours) != (now.slots, now.hours),
         )
-        return tuple(
-            name for name, differs_here in zip(CHANGES, differs) if differs_here
-        )
+        return tuple(compress(CHANGES, differs))
 
     @cached_property
     def starts(self) -> list[Option]:
@@ -677,8 +675,8 @@ class Search:
         [best], last = self.best(climbed, self.few), None
         while best != last:
             last = best
-            others = [last._replace(policy=start) for start in self.trials.policies]
-            others += [last._replace(types=start) for start in self.trials.fleets]
+            others = [last._replace(policy=policy) for policy in self.trials.policies]
+            others += [last._replace(types=types) for types in self.trials.fleets]
             [best] = self.best([last, self.race(others)], self.few)
             best = best if best == last else self.climb(best, self.few)
         self.schedules([best])

@@ -72,7 +72,7 @@ class Measured:
 
 def monitors(env: simpy.Environment) -> dict[str, Any]:
     """Return the monitors that are registered on an environment, by name."""
-    # vars(env) would do, but makes CPython read every attribute of env more slowly
+    # vars(env) would work, but makes CPython read every attribute of env more slowly
     if not hasattr(env, "monitors"):
         env.monitors = {}  # type: ignore[attr-defined]
     return env.monitors  # type: ignore[attr-defined,no-any-return]

@@ -21,7 +21,7 @@ from cgrsp_simpy.base.parameters import (
     from_text,
     parameter,
 )
-from cgrsp_simpy.base.policy import created
+from cgrsp_simpy.base.policy import create
 
 MB_PER_GB = 1000
 
@@ -345,7 +345,7 @@ def steps_of(text: str) -> StepTable | Roofline:
     """
     name, _, rest = text.partition(":")
     if name == "roofline":
-        return cast(Roofline, created("steps", text, {name: Roofline}))
+        return cast(Roofline, create("steps", text, {name: Roofline}))
     model = rest.removeprefix("model=")
     require(not rest or rest != model, "steps", text, "FILE, or FILE:model=NAME")
     return read_steps(name, model or None)

@@ -135,23 +135,9 @@ def read_log(
                 )
                 content = _Content(Clock(zone), decimal, *table)
                 _take_all(content, format, where)
-                if where is not None and not content.count:
-                    raise InputError(
-                        f"there is no row whose {where[0]} is {where[1]!r}"
-                    )
                 read = _log(path, format, content, strict)
             else:
-                columns_of, tags, edges = format.whole(file)
-                line = np.zeros(len(tags["job_id"]), dtype=np.int64)
-                read = Log(
-                    path,
-                    format.name,
-                    columns_of,
-                    tags,
-                    line,
-                    Report(len(line)),
-                    edges=edges,
-                )
+                read = _whole_log(path, format.name, format.whole(file))
         if "submit_s" in read:
             return _on_one_axis(read, content.clock, format, window, strict)
         require(
@@ -401,6 +387,8 @@ def _take_all(content: _Content, format: Format, where: tuple[str, str] | None) 
                 [cells for _, cells in good],
                 group,
             )
+    if where is not None and not content.count:
+        raise InputError(f"there is no row whose {where[0]} is {where[1]!r}")
 
 
 def _cell(cells: list[str], place: int) -> str:
@@ -426,7 +414,7 @@ def _take(
 ) -> None:
     """Add the usable rows of a chunk."""
     cells = list(zip(*rows))
-    parsed, faults = _parsed(content, format, lines, cells)
+    parsed, faults = _parse(content, format, lines, cells)
     content.clock.zones.check()
     content.bad += [
         Fault(lines[row], what, rows[row][group] if group is not None else "")
@@ -468,7 +456,7 @@ def _take(
         )
 
 
-def _parsed(
+def _parse(
     content: _Content,
     format: Format,
     lines: Sequence[int],
@@ -511,6 +499,13 @@ def _with_point(text: str) -> str:
 
 
 # ---- columns to the log ----
+
+
+def _whole_log(path: Path, format: str, content: Any) -> Log:
+    """Return the log of a format that reads a whole file; content: what it read."""
+    columns, tags, edges = content
+    line = np.zeros(len(tags["job_id"]), dtype=np.int64)
+    return Log(path, format, columns, tags, line, Report(len(line)), edges=edges)
 
 
 def _log(path: Path, format: Format, content: _Content, strict: bool) -> Log:

@@ -368,7 +368,7 @@ def _explained(
     fitting = (
         columns
         for columns in range(min(most, len(handles)), 1, -1)
-        if summed(max(handle) for handle in np.array_split(widths, columns)) <= room
+        if summed(max(group) for group in np.array_split(widths, columns)) <= room
     )
     return {
         "handles": list(handles),

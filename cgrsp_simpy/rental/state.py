@@ -19,6 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 from cgrsp_simpy.base.checks import check_one_of, require
+from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import (
     Count,
@@ -180,13 +181,8 @@ class State(state.State):
     def resumed(self, scenario: Scenario) -> Resumed:
         allowed = "a Scenario of rented slots"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
-        parts = {
-            item.name: getattr(scenario, item.name)
-            for item in fields(Scenario)
-            if item.init
-        }
         slots = round_robin(list(self.slots), scenario.gpus)
-        return Resumed(**parts | {"slots": slots}, state=self)
+        return Resumed(**table_of(scenario) | {"slots": slots}, state=self)
 
     @classmethod
     def parts_of(cls, live: Simulation) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def as_they_come(
                     number = min(2 * len(sent), int(SENT_S * len(sent) / seconds))
                 submit(max(1, number))
         finally:
-            # a user's pool goes on: cancel what has not begun
+            # a user's pool continues: cancel the tasks that have not started
             for future in futures if pool is executor else ():
                 future.cancel()
     if isinstance(failure, InputError):

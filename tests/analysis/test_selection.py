@@ -169,7 +169,7 @@ def test_bad_input_is_rejected(given, message):
     check_refused(lambda: cg.select(cg.day("quiet"), **arguments), message)
 
 
-test_an_observation_that_is_not_finite_is_refused = refusals(
+test_an_observation_that_is_not_finite_is_rejected = refusals(
     (
         lambda: kim_nelson(
             lambda name, n: math.inf if name == "B" else 1.0, NAMES[:2], 1.0

@@ -102,7 +102,7 @@ def test_a_value_stays_what_it_is_and_a_number_of_numpy_becomes_pythons(
     assert repr(getattr(oven, name)) == repr(kept)
 
 
-test_a_value_that_is_not_allowed_is_refused_in_one_line = refusals(
+test_an_invalid_value_gives_a_one_line_error = refusals(
     ({"share": 2}, "share of small(=2) must be a number from 0 to 1"),
     ({"warm_s": 0}, "warm_s of small(=0) must be a number > 0"),
     ({"warm_s": True}, "warm_s of small(=True) must be a number > 0"),
@@ -138,7 +138,7 @@ test_a_value_that_is_not_allowed_is_refused_in_one_line = refusals(
 )
 
 
-test_a_number_beyond_the_floating_point_ones_is_refused = refusals(
+test_a_number_beyond_the_float_range_is_rejected = refusals(
     (lambda: Oven("small", warm_s=10**400), ["must be a number > 0"])
 )
 

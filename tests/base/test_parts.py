@@ -75,7 +75,7 @@ def test_a_class_is_named_only_where_there_is_a_choice(own):
     assert tables_of(oven) == {"name": "a", "bakes": {"kind": "Cake"}}
 
 
-test_a_wrong_table_is_refused_by_its_name = refusals(
+test_a_wrong_table_is_rejected_by_its_name = refusals(
     ({"name": "a", "tray": {"loafs": 2}}, "unknown key in [tray] 'loafs'; did you"),
     (
         {"name": "a", "spare": [{"loaves": 0}]},

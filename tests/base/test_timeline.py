@@ -15,7 +15,7 @@ TIMES = st.lists(
 
 
 @given(TIMES)
-def test_the_number_present_is_that_of_begins_without_an_end(spans):
+def test_the_number_present_counts_begins_without_an_end(spans):
     begins = [begin for begin, _ in spans]
     ends = [begin + length for begin, length in spans]
     times, numbers = counted(begins, ends)
@@ -25,7 +25,7 @@ def test_the_number_present_is_that_of_begins_without_an_end(spans):
 
 
 @given(TIMES, st.lists(st.floats(1, 40), min_size=1, max_size=6))
-def test_averages_are_those_of_each_span(spans, widths):
+def test_averages_refer_to_each_span(spans, widths):
     begins = np.array([begin for begin, _ in spans])
     ends = begins + [length for _, length in spans]
     weights = np.arange(1.0, len(spans) + 1)

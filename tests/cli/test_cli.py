@@ -26,7 +26,7 @@ posix = pytest.mark.skipif(
 )
 
 
-def test_the_version_is_that_of_the_package(capsys):
+def test_the_version_matches_the_package(capsys):
     assert output(capsys, "--version") == f"cgrsp {cg.__version__}\n"
 
 

@@ -53,7 +53,7 @@ number = 3
         ("a+b", str, "a+b"),
     ],
 )
-def test_the_type_of_a_parameter_says_how_its_text_is_read(text, hint, value):
+def test_the_type_of_a_parameter_determines_how_its_text_is_read(text, hint, value):
     found = value_of(text, hint)
     assert (found, type(found)) == (value, type(value))
 
@@ -97,7 +97,7 @@ def test_words_are_kept_for_json():
     assert worded.names == ["slots", "terms.warm_s"]
 
 
-test_one_parameter_by_two_names_is_refused = refusals(
+test_one_parameter_given_by_two_names_is_rejected = refusals(
     (
         lambda: Worded("hectic", ["warm_s=1", "terms.warm_s=2"]),
         ["terms.warm_s is given twice"],

@@ -118,7 +118,7 @@ def test_mean_gpu_hours_is_the_mean_of_the_sample(many):
     assert abs(hours.mean() - mean_gpu_hours(Mix())) < 4 * hours.std() / np.sqrt(MANY)
 
 
-def test_shares_are_those_of_the_paper(many):
+def test_shares_match_the_paper(many):
     for kind, share in enumerate((0.5, 0.3, 0.2)):
         assert agrees(np.mean(many.kind == kind), share), KINDS[kind]
     for low, high, share in (
@@ -261,7 +261,7 @@ def test_families_and_users_have_harmonic_shares(many):
     )
 
 
-test_what_is_not_allowed_is_told_in_one_line = refusals(
+test_invalid_values_give_a_one_line_error = refusals(
     (
         lambda: Mix(kind_shares=(0.5, 0.5)),
         r"kind_shares\(=\(0.5, 0.5\)\) must be 3 shares",

@@ -371,7 +371,7 @@ def test_a_run_names_its_scheduler(name):
     assert simulate(jobs_of((0, 1, 1)), ONE_NODE, make_scheduler(name)).policy == name
 
 
-test_a_wrong_text_says_what_is_allowed = refusals(
+test_a_wrong_text_gives_an_error_with_the_allowed_ones = refusals(
     ("hsp", "unknown scheduler 'hsp'; did you mean 'hps'?"),
     (7, r"scheduler\(=7\) must be a name or a function of a view"),
     (

@@ -338,7 +338,7 @@ test_a_job_cannot_follow_one_that_arrives_later = refusals(
 
 
 @pytest.mark.slow
-def test_a_log_of_slurm_with_dependencies_is_that_of_easy():
+def test_easy_explains_a_slurm_log_with_dependencies():
     """A fifth of the jobs was submitted 2 to 6 hours before it was eligible."""
     path = Path(__file__).resolve().parents[3] / "shared/data/cases/p09b_dependency.txt"
     if not path.exists():

@@ -55,7 +55,7 @@ def test_a_user_placement_is_compared_and_stored(tmp_path):
     )
 
 
-test_a_setting_that_cannot_be_is_one_line_before_the_first_run = refusals(
+test_an_impossible_setting_gives_a_one_line_error_before_the_first_run = refusals(
     ("source", "a log", r"source\(='a log'\) must be of type Offered or of type J"),
     ("mix", "wide", r"mix\(='wide'\) must be of type Mix"),
     ("cluster", "8", r"cluster\(='8'\) must be numbers of nodes"),

@@ -33,7 +33,7 @@ def reached(start):
     return list(found.values())
 
 
-def test_neither_run_times_nor_jobs_to_come_can_be_reached_from_what_a_view_shows():
+def test_neither_run_times_nor_future_jobs_can_be_reached_from_a_view():
     """Five jobs on a pool of four GPUs; every duration and every arrival is a number
     that occurs once.
     """
@@ -182,7 +182,7 @@ def test_a_wrong_answer_is_one_message_that_names_policy_time_job_and_node(
     assert str(caught.value).startswith(f"policy 'own' at t = {at_s:g} s {message}")
 
 
-test_a_scheduler_that_starts_nobody_is_told_who_waits = refusals(
+test_a_scheduler_that_starts_no_job_gets_an_error_with_the_waiting_jobs = refusals(
     (
         lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
         r"left 1 job waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"

@@ -98,7 +98,7 @@ def known_at(jobs, job, start_h):
     return features, control
 
 
-def test_features_and_control_are_those_of_the_jobs_known_at_a_submission():
+def test_features_and_control_use_only_the_jobs_known_at_a_submission():
     """From Saturday evening on, on an overloaded server; some starts are unknown, and
     nothing starts for over an hour before the last job.
     """

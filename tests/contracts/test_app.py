@@ -308,7 +308,7 @@ def test_a_cluster_shows_a_run_and_compares(page):
 @pytest.mark.slow
 @with_streamlit
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_without_choices_says_what_it_needs(page, name):
+def test_a_page_without_choices_asks_for_them(page, name):
     at = page(name)
     if at.multiselect:
         at = then(at, multiselect={at.multiselect[0].key: []})

@@ -218,7 +218,7 @@ def test_print_only_on_the_command_line(module, tree):
 
 
 @every_module
-def test_random_numbers_come_from_the_named_streams_alone(module, tree):
+def test_random_numbers_come_only_from_named_streams(module, tree):
     if module == "base/streams.py":
         return
     sources = {

@@ -445,7 +445,7 @@ def test_a_step_back_in_a_path_makes_no_folder(
     assert names is None or (tmp_path / "y" / names).is_dir()
 
 
-def test_a_step_back_from_a_link_is_that_of_the_file_system(tmp_path):
+def test_a_step_back_from_a_link_follows_the_file_system(tmp_path):
     (tmp_path / "there" / "below").mkdir(parents=True)
     (tmp_path / "x").symlink_to(tmp_path / "there" / "below")
     write_whole(tmp_path / "x" / ".." / "y", b"1")

@@ -198,7 +198,7 @@ DEFINITIONS = {
 @pytest.mark.parametrize("policy", TIERED)
 @QUICK
 @given(moment=moments())
-def test_orders_are_those_of_the_definitions(policy, moment):
+def test_orders_match_the_definitions(policy, moment):
     view = view_of(moment)
     idle = EXACT if view.known.free_types else {slot.gpu for slot in view.idle}
     every = EXACT if view.known.free_types else {slot.gpu for slot in view.slots}
@@ -266,7 +266,7 @@ def scanned(policy):
 @every_index
 @QUICK
 @given(moment=any_moment)
-def test_orders_by_an_index_are_those_of_a_scan_of_the_queue(policy, moment):
+def test_orders_by_an_index_equal_a_scan_of_the_queue(policy, moment):
     view = view_of(moment)
     assert list(cg.make_policy(policy).order(view)) == by_index(policy)(view)
     assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)

@@ -104,7 +104,7 @@ def test_the_index_agrees_with_the_rows(module, id):
 @pytest.mark.quick_cases(2)
 @pytest.mark.parametrize("cell", ["x", "nan"])
 @every_figure
-def test_a_changed_file_is_drawn_or_refused(module, id, cell, tmp_path):
+def test_a_changed_file_is_drawn_or_rejected(module, id, cell, tmp_path):
     figure = GALLERIES[module][id]
     header = path_of(module, id).read_text(encoding="utf-8").partition("\n")[0]
     row = ",".join([cell] * (header.count(",") + 1))

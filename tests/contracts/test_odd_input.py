@@ -21,9 +21,7 @@ from cgrsp_simpy.studies.subject import subject_of
 
 @pytest.mark.parametrize(("sign", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")])
 @pytest.mark.parametrize("read", [read_log, cg.read_market])
-def test_a_table_with_another_delimiter_gives_an_error_that_says_so(
-    read, sign, named, file
-):
+def test_a_table_with_another_delimiter_is_reported_as_such(read, sign, named, file):
     path = file(
         f"time{sign}status{sign}submit_s{sign}service_s\n0{sign}low{sign}0,5{sign}10\n",
         "jobs.csv",
@@ -203,7 +201,7 @@ COLUMNS = dict.fromkeys(("submit_s", "service_s", "deadline_s"), (1.0,))
 COLUMNS |= dict.fromkeys(("gpus", "weight"), (1,))
 
 
-test_an_argument_of_the_wrong_kind_is_told_in_one_line = refusals(
+test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
     (
         lambda: cg.fit_stock(snapshots([0] * 500, [*range(0, 299_400, 600), 1e12])),
         "seconds that the series of A spans(=1000000000000.0) must be at most",

@@ -34,7 +34,7 @@ def canvas_of(width, height):
 
 @cache
 def thesis(id):
-    """A figure of the thesis in its size, from the committed rows."""
+    """Return a figure of the thesis in its size, from the committed rows."""
     return redrawn(FIGURES[id], PICTURES)
 
 

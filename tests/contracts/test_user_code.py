@@ -247,7 +247,7 @@ def starts_what_starts_by_itself(run, job):
         claim.request()
 
 
-test_a_start_out_of_order_is_refused = refusals(
+test_a_start_out_of_order_is_rejected = refusals(
     (starts_twice, "requested already"),
     (starts_before_the_grant, "before its grant"),
     (starts_after_the_release, "after the claim was released"),

@@ -125,7 +125,7 @@ def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
     )
 
 
-test_a_random_graph_that_cannot_be_is_refused = refusals(
+test_an_impossible_random_graph_is_rejected = refusals(
     ({"nodes": 0}, r"nodes\(=0\) must be a whole number from 1 to 1,000,000"),
     ({"nodes": 10**8}, r"nodes\(=100000000\) must be .* from 1 to 1,000,000"),
     (
@@ -281,7 +281,7 @@ def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
         ] == turns.split()
 
 
-test_a_training_graph_that_cannot_be_is_refused = refusals(
+test_an_impossible_training_graph_is_rejected = refusals(
     ({"layers": 0}, r"layers\(=0\) must be a whole number >= 1"),
     ({"layers": 10**7}, r"nodes\(=\d+\) must be at most 1,000,000"),
     ({"stages": 5}, r"stages\(=5\) must be at most 4, the number of layers"),

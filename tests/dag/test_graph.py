@@ -87,7 +87,7 @@ REFUSED = [
 ]
 
 
-test_a_graph_that_is_none_is_refused_in_one_line = refusals(
+test_an_invalid_graph_gives_a_one_line_error = refusals(
     *REFUSED, call=lambda wrong: graph(**wrong)
 )
 

@@ -517,7 +517,7 @@ def test_a_folder_may_exist_or_not(tmp_path):
     check_refused(lambda: check_folder(tmp_path / ("x" * 300)), "name too long")
 
 
-test_other_kinds_are_refused = refusals(
+test_other_kinds_are_rejected = refusals(
     ({"prices": 5}, "a Prices"),
     ({"spot": (0.4, 0.2)}, "a Spot"),
     ({"scenario": 5}, "scenario"),

@@ -107,7 +107,7 @@ def test_figures_of_a_month_follow_from_its_jobs(months):
         )
 
 
-def test_misses_of_a_month_are_those_of_its_tight_and_loose_jobs(months):
+def test_misses_of_a_month_follow_from_its_tight_and_loose_jobs(months):
     for row in months.rows[::4]:  # each policy and each seed once
         run = months.run(row["policy"], row["seed"])
         records = [run.day(each["day"]).jobs for each in run.rows()]

@@ -111,7 +111,7 @@ def test_points_and_marks(name):
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_intervals_of_the_model_answers_are_those_of_the_output(name):
+def test_intervals_of_the_model_answers_equal_the_output(name):
     output = (FOLDER / f"{name}.out").read_text(encoding="utf-8")
     intervals = [
         (mean, half)
@@ -421,7 +421,7 @@ def test_two_submissions_of_each_assignment_are_marked():
 
 
 @pytest.mark.parametrize("submission", SUBMISSIONS, ids=lambda each: "_".join(each[:2]))
-def test_marks_are_those_of_the_rubric_and_add_up(submission):
+def test_marks_match_the_rubric_and_add_up(submission):
     name, _, code, tests, most_tests, text, reports, most_reports, total, most = (
         submission
     )

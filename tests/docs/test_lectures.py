@@ -71,7 +71,7 @@ SHORT = {1, 2, 4, 5, 7, 8}  # less than 8 s each
 
 
 def of_lecture(number):
-    """The numbers of its exercises."""
+    """Return the numbers of its exercises."""
     return [each for each in EXERCISES if each.split(".")[0] == str(number)]
 
 

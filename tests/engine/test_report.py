@@ -59,7 +59,7 @@ def test_after_a_warm_up_jobs_that_end_later_and_the_later_use_count():
         assert row[name] == pytest.approx(summary[name])
 
 
-test_a_warm_up_longer_than_the_run_is_refused = refusals(
+test_a_warm_up_longer_than_the_run_is_rejected = refusals(
     (
         lambda: cg.simulate(Shop(starts_s=90.0, jobs=2, gap_s=30.0), "first"),
         "ended at 50, but cg.warm_up measures from 90$",

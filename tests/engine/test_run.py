@@ -445,7 +445,7 @@ def test_an_attribute_of_the_engine_cannot_be_set(name, when):
     assert name in check_refused(lambda: cg.simulate(model, "first"), [message])
 
 
-def test_attributes_of_a_model_and_those_that_it_may_set_are_set_as_often_as_it_likes():
+def test_allowed_attributes_of_a_run_can_be_set_repeatedly():
     def set_up(run):
         run.plan, run.name, run.stop_arrivals, run.number = [], "mine", False, 0
 

@@ -116,7 +116,7 @@ def test_a_deadline_before_the_arrival_is_allowed_and_reported(caplog):
     assert execute(greedy_assignment(late, [0])).metrics["weighted_tardiness"] == 4.5
 
 
-test_what_cannot_be_is_refused_in_one_line = refusals(
+test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: instance_of((0, 1, 1, 1, 0)), ["workload of task 1(=0.0)", "> 0"]),
     (
         lambda: instance_of((1, 1, 1, 1, 0), (1, 1, 1, -2, 0)),

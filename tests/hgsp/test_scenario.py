@@ -215,7 +215,7 @@ def test_without_arrival_times_rules_are_compared_unless_plans_are_made_again():
     assert compared == [("wspt", "edd", "atc"), again.compared]
 
 
-test_a_scheduler_to_which_no_way_is_open_is_refused = refusals(
+test_a_scheduler_that_cannot_plan_or_replan_is_rejected = refusals(
     (
         "greedy",
         {"unknown_arrivals": True},
@@ -248,7 +248,7 @@ test_a_scheduler_to_which_no_way_is_open_is_refused = refusals(
 )
 
 
-test_a_scenario_that_cannot_be_is_refused = refusals(
+test_an_impossible_scenario_is_rejected = refusals(
     ({"source": "tasks9"}, "unknown load level 'tasks9'"),
     ({"source": 9}, "source(=9) must be a string or of type Level or of type I"),
     ({"noise": -1}, "noise(=-1) must be"),

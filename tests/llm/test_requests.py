@@ -51,7 +51,7 @@ def test_drawn_requests_may_be_equal_and_respect_the_stated_maximum():
 ONE = RequestList([0], [10], [1], [1])
 
 
-test_requests_that_are_none_are_refused = refusals(
+test_invalid_requests_are_rejected = refusals(
     (lambda: RequestList([], [], [], []), "requests contains no requests"),
     (
         lambda: RequestList([0, 0], [5, 5], [1, 1], [1, 0]),

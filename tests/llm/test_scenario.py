@@ -168,7 +168,7 @@ def test_the_text_of_the_script_agrees_with_its_output():
 LISTED = cg.llm.RequestList([0.0, 1.0], [100, 600], [50, 500], [1.0, 1.0])
 
 
-test_bad_input_is_refused_in_one_line = refusals(
+test_bad_input_gives_a_one_line_error = refusals(
     (
         lambda: cg.simulate(
             cg.llm.Scenario(cg.llm.RequestList([1e17], [9], [9], [1])), "fifo"

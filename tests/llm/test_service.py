@@ -97,8 +97,8 @@ def test_two_h100_prefill_6100_tokens_a_second_and_decode_27_for_each_request():
 
 
 def held_out(phase, gpu="h100-80gb"):
-    """Share by which the interpolation misses each row that lies between others, if the
-    table has it not: (degree, batch, tokens) -> share.
+    """Return the relative error of interpolating each inner row from the others:
+    (degree, batch, tokens) -> share.
     """
     missed = {}
     for degree in (2, 4, 8):

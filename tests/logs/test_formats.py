@@ -1,5 +1,5 @@
-"""The registry of logs: each format to one table, the same rules for all, ids and tags
-kept up to the results.
+"""The registry of logs: one table for all formats, the same rules, ids and tags in
+results.
 """
 
 import gzip

@@ -263,7 +263,7 @@ def test_a_formula_is_evaluated_pair_by_pair():
     assert model.tells_more(MANY, FEW) == pytest.approx(gains)
 
 
-test_what_is_too_short_or_too_sparse_is_told = refusals(
+test_snapshots_that_are_too_short_or_sparse_are_rejected = refusals(
     (
         made([0, 2] * 10),
         "length of the series of A(='3.2 h') must be at least 48 h for a fit",

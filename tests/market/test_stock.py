@@ -77,7 +77,7 @@ def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says
     assert all(at_s % 600 == 0 for at_s in told if at_s % 3600)
 
 
-def test_the_epochs_are_those_of_the_type_s_own_stream():
+def test_the_epochs_follow_the_types_own_stream():
     rng = stream(7, f"market {GPU.name}")
     first, gaps, values = rng.random(), rng.exponential(900, 256), rng.random(256)
     stock, epochs = Stock(LASTING, 7), gaps.cumsum()
@@ -278,7 +278,7 @@ def test_a_policy_knows_the_model_of_a_replay_and_not_its_future():
 # ---- tables and files ----
 
 
-test_what_is_not_allowed_is_told_in_one_line = refusals(
+test_invalid_values_give_a_one_line_error = refusals(
     (
         lambda: cg.Market(persistence_s=-1),
         "persistence_s(=-1) must be a number >= 0",

@@ -299,7 +299,7 @@ def test_two_thousand_boxes_are_wider_than_high_in_all():
     assert 5 < columns / rows < 7
 
 
-test_what_only_a_run_of_rented_gpus_has_is_told = refusals(
+test_colours_by_class_require_a_rental_run = refusals(
     (
         lambda: gantt(mixed(), colour_by="class"),
         ["colour_by(='class') must be omitted unless a run is drawn"],

@@ -514,7 +514,7 @@ print("matplotlib.pyplot" in sys.modules)
     assert (tmp_path / "gantt.png").stat().st_size > 5000
 
 
-test_wrong_arguments_are_told = refusals(
+test_wrong_arguments_are_rejected = refusals(
     (
         lambda: plots.policy_bars(study_of(MADE_UP), "mis_pct"),
         "unknown metric 'mis_pct'; did you mean 'miss_pct'?",

@@ -62,7 +62,7 @@ def test_welchs_plot_marks_the_suggested_warm_up():
     assert f"{warm_up.time:g}" in labels(ax)[2]
 
 
-test_other_runs_and_names_are_refused = refusals(
+test_other_runs_and_names_are_rejected = refusals(
     (
         lambda: plots.monitor(cg.simulate(cg.day("quiet"), "fifo"), "slot 0"),
         ["a run of a function"],

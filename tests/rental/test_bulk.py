@@ -410,7 +410,7 @@ KNOWN = [
 ]
 
 
-def test_a_rule_that_fails_says_why_as_in_simpy():
+def test_a_failing_rule_gives_the_error_of_simpy():
     scenario = cg.day("surge", jobs=50)
     assert_fails_as_in_simpy(scenario, cg.ListPolicy(by_deadline, broken, "own"))
     assert_fails_as_in_simpy(

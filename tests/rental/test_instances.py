@@ -85,7 +85,7 @@ def test_a_job_resumes_from_its_checkpoint_when_the_type_is_available_again():
     assert {name: row[name] for name in expected} == pytest.approx(expected)
 
 
-def test_without_refusals_one_ordered_while_stock_is_low_stays_until_it_is_low_again():
+def test_without_refusals_an_instance_ordered_at_low_stock_stays_until_the_next_low():
     again = recorded((0, 80, 200, 250, 1000), (HIGH, LOW, HIGH, LOW, HIGH), DAY_S)
     run = cg.simulate(on_spot([0, 0], again), "fifo")
     assert phases(run) == [
@@ -256,7 +256,7 @@ def test_claims_add_up_and_the_same_seed_gives_the_same_bits(
 # ---- input ----
 
 
-test_what_cannot_be_is_one_line = refusals(
+test_impossible_values_give_a_one_line_error = refusals(
     (
         lambda: cg.day("quiet", terms=cg.Terms(taken_when_low=True)),
         (

@@ -73,7 +73,7 @@ test_without_records_there_are_no_claims = refusals(
 )
 
 
-def test_sums_do_not_depend_on_the_parts_that_records_come_in():
+def test_sums_do_not_depend_on_the_blocks_of_records():
     scenario = cg.day("hectic", jobs=60)
     jobs = cg.simulate(scenario, "fifo", 1).jobs
     columns = {name: np.asarray(jobs[name]) for name in jobs.dtype.names}

@@ -59,7 +59,7 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
         assert [job for job, _ in found] == whole_queue(order, view)
 
 
-def test_reasons_are_those_of_declared_rules_alone():
+def test_only_declared_rules_give_reasons():
     day = cg.day("quiet", jobs=20)
     youngest = cg.ListPolicy(lambda view: view.queue[::-1], first_idle, "youngest")
     mine = cg.ListPolicy(by_deadline, first_idle, "mine", lambda view: 1)

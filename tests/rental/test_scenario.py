@@ -123,7 +123,7 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
     ]
 
 
-def test_without_weights_and_with_two_classes_the_figures_are_those_of_the_thesis():
+def test_without_weights_and_with_two_classes_the_figures_equal_the_thesis():
     figures = list(cg.simulate(cg.day("quiet"), "fifo").summary())
     assert (
         figures
@@ -399,7 +399,7 @@ def test_forbidden_content_of_a_file_gives_a_one_line_error(
 JOB = cg.Job(0, 0.0, 9.0)
 
 
-test_what_may_not_be_is_told_in_one_line = refusals(
+test_invalid_scenarios_give_a_one_line_error = refusals(
     (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a string"]),
     (
         lambda: cg.PoissonWorkload(5, 1, deadlines=[]),
@@ -512,7 +512,7 @@ def test_forbidden_content_of_a_log_gives_a_one_line_error(file, options, words)
     check_refused(lambda: cg.trace(path, **options), words)
 
 
-def test_a_workload_of_ones_own_that_makes_jobs_of_no_class_is_refused():
+def test_a_user_workload_with_jobs_of_no_class_is_rejected():
     class Odd(cg.PoissonWorkload):
         def generate(self, seed, service):
             for job, luck in super().generate(seed, service):

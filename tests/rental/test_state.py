@@ -469,7 +469,7 @@ class Workshop(cg.Model):
         return ()
 
 
-def test_a_run_without_states_and_a_replayed_market_are_refused():
+def test_a_run_without_states_and_a_replayed_market_are_rejected():
     check_refused(
         lambda: cg.simulate(Workshop(), "first").state(3),
         "runs of workshop cannot start from a state",

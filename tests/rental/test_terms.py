@@ -482,14 +482,14 @@ def test_wrong_hours_give_a_one_line_error(word, capsys):
     assert error.count("\n") == 1 and "must be" in error
 
 
-test_hours_that_no_run_can_have_are_refused = refusals(
+test_impossible_hours_are_rejected = refusals(
     (
         lambda: run_of([0], [(1, 1), (3, 0)], boot_s=2 * H),
         r"boot_s.* less than the 7200 s",
     ),
     (
         lambda: replace(cg.day("normal"), opening=Opening([(0, 2), (10, 4)])),
-        "pairs whose largest number is the number of slots, 5",
+        "whose largest number is the number of slots, 5",
     ),
     (
         lambda: cg.simulate(

@@ -87,7 +87,7 @@ def test_the_optimum_saves_all_that_can_be_saved():
         assert not any(study.values(name, "missed"))
 
 
-test_what_is_not_allowed_is_one_line = refusals(
+test_invalid_values_give_a_one_line_error = refusals(
     (lambda: cg.spot.Scenario(hours=0), "hours(=0) must be a number > 0"),
     (lambda: cg.spot.Scenario(overhead=0.0), "overhead(=0.0) must be a number > 0"),
     (lambda: cg.spot.Scenario(overhead=1e-300), "at least one, in hours"),

@@ -41,7 +41,7 @@ test_an_answer_that_cannot_be_carried_out_is_an_error = refusals(
         )
     ),
     (to_and_fro, "second move at the same time"),
-    (lambda view: [], "1 jobs waiting"),
+    (lambda view: [], "1 job waiting"),
     call=lambda policy: carried_out(policy, [DOWN_UP_DOWN]),
     error=cg.PolicyError,
 )

@@ -433,7 +433,7 @@ def misspelt(env):
     env.run(1)
 
 
-test_wrong_use_of_a_model_is_refused = refusals(
+test_wrong_use_of_a_model_is_rejected = refusals(
     (lambda: cg.sweep(bank, {"teller": [2]}), "did you mean 'tellers'"),
     (lambda: cg.compare(bank, [{"teller": 2}]), "did you mean 'tellers'"),
     (lambda: cg.compare(bank, ["bonk"]), "unknown alternative 'bonk'"),

@@ -154,7 +154,7 @@ def test_a_function_in_c_is_identified_by_its_file(folder, monkeypatch):
     check_refused(lambda: Identity().of(function), "which is in no file")
 
 
-def test_a_changed_file_of_policies_is_refused(tmp_path, monkeypatch, runs):
+def test_a_changed_policy_file_is_rejected(tmp_path, monkeypatch, runs):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(RULE)
     study = partial(compared, "results", policies=["fifo", "my_rules.py:rule"])

@@ -309,7 +309,7 @@ def test_the_difference_of_another_study_is_shown_in_short(here, message, tmp_pa
         "submit_s,service_s,gpus\n0,5,2\n10,6,1\n",  # wider jobs
     ],
 )
-def test_a_changed_log_is_refused(tmp_path, file, changed):
+def test_a_changed_log_is_rejected(tmp_path, file, changed):
     log = file("submit_s,service_s\n0,5\n10,6\n", "log.csv")
     compared(tmp_path / "results", cg.trace(log))
     log.write_text(changed)

@@ -230,7 +230,7 @@ def told(study):
     return {row.pop("alternative"): row for row in rows}
 
 
-def test_the_tests_are_those_of_the_values(study):
+def test_the_tests_use_the_values(study):
     for policy, row in told(study).items():
         assert list(row) == list(TESTED)
         for figure, value in row.items():
@@ -256,12 +256,12 @@ def test_holm_is_over_every_policy_and_figure(study):
     assert "Holm over these 12:" in str(study)
 
 
-def test_the_family_named_is_that_of_holm():
+def test_a_study_names_the_family_of_holms_correction():
     study = cg.compare(busy, ["fifo", "spt", never], range(6))
     assert "Holm over these 4:" in str(study)
 
 
-def test_stars_are_those_of_the_adjusted_p_values(study):
+def test_stars_follow_the_adjusted_p_values(study):
     stars = 0
     lines = {line.split()[0]: line for line in str(study).splitlines()[7:] if line}
     for policy, row in told(study).items():
@@ -283,7 +283,7 @@ def test_few_seeds_are_noted(seeds):
     assert wait.get("note") == ("fewer than 5 pairs" if few else None)
 
 
-def test_one_seed_has_no_interval_and_says_so():
+def test_one_seed_has_no_interval_and_a_note():
     study = cg.compare(busy, ["fifo", "spt"], [3])
     assert str(study).splitlines()[0] == "hectic: 1 seed (an interval needs two)"
     assert "±" not in str(study)

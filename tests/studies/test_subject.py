@@ -54,7 +54,7 @@ def test_a_whole_part_and_a_parameter_of_it_are_set_together():
     assert varied.left == Left(5, 8)
 
 
-test_a_name_that_is_not_one_parameter_is_refused = refusals(
+test_an_ambiguous_or_unknown_parameter_name_is_rejected = refusals(
     ({"both": 1}, "unknown parameter 'both'"),  # of two parts
     ({"sise": 1}, "unknown parameter 'sise'; did you mean 'size'?"),
     ({"left.sise": 1}, "unknown parameter 'left.sise'"),
@@ -111,7 +111,7 @@ def test_values_may_be_abbreviated(scenario, words, expected):
     assert subject_of(scenario).varied(**words) == expected
 
 
-test_a_wrong_abbreviation_is_refused = refusals(
+test_a_wrong_abbreviation_is_rejected = refusals(
     (DAY, {"slots": "7"}, "slots(='7') must be a whole number >= 1"),
     (DAY, {"gpus": 2024}, "unknown gpus '2024'"),
     (DAY, {"clock": "local"}, "unknown clock 'local'"),
@@ -152,7 +152,7 @@ def test_machines_of_a_size_are_a_text():
             subject_of(waiting).varied(machines=wrong)
 
 
-test_a_parameter_without_effect_is_refused = refusals(
+test_a_parameter_without_effect_is_rejected = refusals(
     (
         DAY,
         ["terms.restart_s"],

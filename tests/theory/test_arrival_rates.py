@@ -83,7 +83,7 @@ def chi_square(rates, expected):
     ],
     ids=["from Monday, 8:00", "from Thursday, 17:15", "every day"],
 )
-def test_arrivals_by_hour_of_the_week_are_those_of_the_rates(rates):
+def test_arrivals_by_hour_of_the_week_match_the_rates(rates):
     expected = np.resize(np.array(rates.per_h).ravel(), WEEK_H)
     assert abs(chi_square(rates, expected)) < 4
     later = np.where(expected > 0, np.roll(expected, 1) + 0.1, 0)

@@ -182,7 +182,7 @@ def of_two(submit_s, service_s, gpus):
     return cg.Scenario("log", cg.LoggedWorkload(*columns))
 
 
-test_logs_of_weeks_and_of_wide_jobs_are_refused = refusals(
+test_logs_of_weeks_and_of_wide_jobs_are_rejected = refusals(
     (of_two(1e6, 60.0, 1), "last submission"),
     (of_two(9.0, 1e6, 1), "longest execution"),
     (of_two(9.0, 60.0, 2), "gpus of job 1"),
@@ -285,7 +285,7 @@ def test_without_an_interval_there_are_no_corners_of_one():
     st.dictionaries(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0, inf]), st.integers(0, 20))
 )
 @example({0.5: 0})  # these lines meet at a negative wait
-def test_corners_are_those_of_the_least_misses_at_each_wait(least):
+def test_corners_give_the_fewest_misses_at_each_wait(least):
     """Each is on it, and it is straight between two, and after the last."""
     found = made({1.0: 10} | least)
     corners = found.corners["bound"]

@@ -392,9 +392,7 @@ def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds(monkeypat
         ),
     ],
 )
-def test_notes_are_those_of_the_program_where_there_is_one(
-    bounds, bin_min, note, monkeypatch
-):
+def test_notes_describe_the_program_if_there_is_one(bounds, bin_min, note, monkeypatch):
     monkeypatch.setattr(verb, "lower_bounds", lambda *_: [bounds])
     line = f"quiet --objective miss --seeds {len(bounds)}"
     found = json.loads(answered(f"{line} --format json"))

@@ -137,7 +137,7 @@ def shown(header):
     ],
     ids=["independent tasks", "order and placement"],
 )
-def test_the_means_of_the_tables_are_those_of_the_rows(heading, means):
+def test_the_means_of_the_tables_follow_from_the_rows(heading, means):
     table = shown(heading)
     assert len(table) == 5
     assert table == {name: means(name) for name in table}

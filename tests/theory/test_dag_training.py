@@ -39,7 +39,7 @@ CUTS = [(1, 1, 1), (3, 1, 1), (4, 6, 1), (2, 5, 3), (4, 2, 2), (8, 32, 1)]
 @both_ways
 @every_schedule
 @pytest.mark.parametrize(("stages", "batches", "per_stage"), CUTS)
-def test_the_bubble_is_p_less_1_of_m_plus_p_less_1(
+def test_the_bubble_is_p_minus_1_over_m_plus_p_minus_1(
     run, schedule, stages, batches, per_stage
 ):
     """Stages of equal work, no transfer times: (m + p - 1) rounds of forward and
@@ -97,7 +97,7 @@ def test_a_stage_keeps_activations_of_m_micro_batches_or_of_later_stages(
 
 
 @pytest.mark.parametrize("replicas", [2, 3, 4, 8])
-def test_a_ring_moves_2_r_less_1_r_ths_of_the_bytes_over_each_link(replicas):
+def test_a_ring_sends_2_times_r_minus_1_over_r_of_the_bytes_per_link(replicas):
     """Of 4 GB of gradients; no link but those of the ring has any (Patarasuk and Yuan,
     2009).
     """

@@ -6,5 +6,5 @@ from benchmarks.floor import FLOORS, check
 
 @pytest.mark.parametrize("day", ["hectic", "surge"])
 @pytest.mark.parametrize("policy", FLOORS)
-def test_a_day_by_hand_has_the_packages_records(day, policy):
+def test_a_hand_written_day_has_the_records_of_the_package(day, policy):
     check(day, policy, 3)

@@ -73,11 +73,11 @@ def test_brute_force_agrees_with_the_program_and_bounds_stay_below(instance, poo
 
 
 def tight(tasks, seed, gpus=None):
-    """Tasks that come nearly at once, with hardly more time than they take."""
+    """Tasks that arrive nearly at once, with hardly more time than they take."""
     return cg.hgsp.generate(cg.hgsp.Level(tasks, "small", 5.0, (0.4, 1.0)), seed, gpus)
 
 
-def test_a_task_of_no_weight_is_as_late_as_it_likes():
+def test_the_lateness_of_a_task_without_weight_does_not_count():
     """On one GPU of speed 1, all due at 1: of 5 s and weight 2, then of 4 s, then that
     of none.
     """

@@ -77,7 +77,7 @@ def test_runs_and_correlations_agree_with_the_text(zone):
     assert abs(apart) > width
 
 
-def test_speeds_and_prices_are_those_of_the_catalogue():
+def test_speeds_and_prices_match_the_catalogue():
     h100, a100 = GPUS_2025
     prices = (
         f"{h100.price_usd_per_h} USD/h for an H100 (80 GB, SXM5) and"

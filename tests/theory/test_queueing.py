@@ -237,7 +237,7 @@ def test_batches_of_one_customer_are_m_d_1_up_to_saturation(load):
     assert cg.queueing.batch_service(load, 1.0, 1) == pytest.approx(expected, rel=1e-7)
 
 
-test_arrays_of_other_values_are_refused = refusals(
+test_arrays_of_other_values_are_rejected = refusals(
     (math.inf, "servers(=inf) must be whole numbers from 1 to 10,000,000"),
     ("a", "servers(='a')"),
     ([[1], [1, 2]], "servers(=[[1], [1, 2]])"),
@@ -245,7 +245,7 @@ test_arrays_of_other_values_are_refused = refusals(
 )
 
 
-test_balking_sources_and_batches_refuse_what_they_cannot_use = refusals(
+test_balking_sources_and_batches_reject_unsuitable_values = refusals(
     (lambda: cg.queueing.mg1_ps(1.0, 0.5, "a"), "times_s(='a') must be finite"),
     (lambda: cg.queueing.mg1_priority("a", [1], [1]), "arrival_rates(='a')"),
     (lambda: cg.queueing.mmck(1.0, 1.0, 2, -1), "places"),

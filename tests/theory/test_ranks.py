@@ -16,13 +16,13 @@ from cgrsp_simpy.analysis.ranks import critical_difference, rank_test
     ("treatments", "q"),
     [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (10, 3.164)],
 )
-def test_quantiles_are_those_of_demsar_table_5(treatments, q):
+def test_quantiles_equal_demsar_table_5(treatments, q):
     assert critical_difference(treatments, 1) * np.sqrt(
         6 / (treatments * (treatments + 1))
     ) == pytest.approx(q, abs=1e-3)
 
 
-test_tables_without_ranks_are_refused = refusals(
+test_tables_without_ranks_are_rejected = refusals(
     ([[1, 2, math.nan], [1, 2, 3]], "values[0, 2] must not be NaN"),
     ([["a", "b", "c"]] * 2, "must be numbers, as many in every row"),
     ([[1, 2, 3], [1, 2]], "must be numbers, as many in every row"),

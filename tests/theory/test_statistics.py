@@ -450,7 +450,7 @@ def test_nan_never_becomes_a_number(values):
     )
 
 
-test_bad_input_is_refused_by_name = refusals(
+test_bad_input_is_rejected_by_name = refusals(
     (lambda: cg.statistics.mean([1, 2], 95), r"confidence\(=95\)"),
     (lambda: cg.statistics.mean([1, 2], 0), r"confidence\(=0\)"),
     (lambda: cg.statistics.mean([1, 2], "much"), r"confidence\(='much'\)"),

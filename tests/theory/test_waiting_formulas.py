@@ -181,7 +181,7 @@ def test_by_total_none_may_be_best_though_some_number_costs_less():
     assert optimum("ajw", 1e-3, SERVICE, by="total")["servers"] == 1
 
 
-test_what_has_no_answer_is_refused_in_one_line = refusals(  # rho = 1
+test_questions_without_an_answer_give_a_one_line_error = refusals(  # rho = 1
     (
         lambda: baseline("ajw", 100),
         ["no steady state", "101 servers", "limits the wait"],

@@ -205,7 +205,7 @@ def test_jobs_do_not_depend_on_the_chunk_size(monkeypatch, bursty):
         assert np.array_equal(again, before)
 
 
-test_what_is_not_allowed_is_named = refusals(
+test_invalid_values_are_named = refusals(
     ({"jobs": 0}, r"jobs\(=0\) must be a whole number >= 1"),
     ({"jobs": 1.5}, r"jobs\(=1.5\) must be a whole number >= 1"),
     # gaps would exceed 50 h

@@ -155,7 +155,7 @@ def idle(submit_s):
     ).summary()
 
 
-test_what_cannot_be_is_refused_in_one_line = refusals(
+test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: ExponentialJobs(0), ["jobs(=0)"]),
     (lambda: cg.waiting.read_jobs("none", unit="core"), "unknown unit 'core'"),
     (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),

@@ -266,7 +266,7 @@ def test_shared_machines_of_several_sizes():
     assert found.on_demand == 0
 
 
-test_what_cannot_be_planned_is_refused_in_one_line = refusals(
+test_an_impossible_plan_gives_a_one_line_error = refusals(
     (lambda: plan(month()), ["limit", "budget"]),
     (lambda: plan(month(), HALF_HOUR, budget=1.0), ["limit", "budget"]),
     (lambda: plan(month(), budget=0.0), ["budget(=0.0)"]),

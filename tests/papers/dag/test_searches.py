@@ -346,7 +346,7 @@ def test_double_q_takes_the_action_of_one_network_and_the_worth_of_the_other():
     assert goal.tolist() == [-1 + 10, -2 + 15, -3]
 
 
-def test_turns_are_those_of_the_units_first_nodes():
+def test_turns_follow_the_first_nodes_of_units():
     # 3 before 1 before 0; 2 is free, and with 0 it is a unit: so 2 (and 0), 3, 1
     graph = cg.dag.Graph(
         [1, 2, 4, 8], np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2]

@@ -30,7 +30,7 @@ PROGRAM = {
 
 
 @pytest.mark.skipif(not PAPER.is_file(), reason="the paper is not here")
-def test_the_cells_are_those_of_the_paper():
+def test_the_cells_match_the_paper():
     found = {}
     for line in PAPER.read_text(encoding="utf-8").splitlines():
         if match := re.match(r"(tasks\d) \(.*?\)\s+(.*)", line):

@@ -182,7 +182,7 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
     assert len(calls) == 2 * (11 + 3 * 7 + 4)
 
 
-def test_dispatches_from_a_long_queue_are_those_of_more_than_ten_jobs():
+def test_a_queue_of_more_than_ten_jobs_counts_as_long():
     """Of twelve jobs that arrive at once, the first two leave more than ten behind
     them, themselves included.
     """

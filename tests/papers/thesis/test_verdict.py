@@ -189,7 +189,7 @@ def test_statistics_work_along_the_last_axis():
     )
 
 
-def test_statistics_of_cells_are_those_of_the_books():
+def test_statistics_of_cells_match_the_textbooks():
     rng = np.random.default_rng(3)
     a, b = rng.normal(1, 2, 30), rng.normal(0, 1, 30)
     assert pooled_d(a, b) == pytest.approx(

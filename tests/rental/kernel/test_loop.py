@@ -154,7 +154,7 @@ def test_other_compiled_scenarios_equal_simpy(name):
 
 
 @pytest.mark.usefixtures("plain")
-def test_few_jobs_of_one_moment_on_warm_instances_are_those_of_simpy():
+def test_few_simultaneous_jobs_on_warm_instances_equal_simpy():
     cases = []
     for case in range(12):
         drawn = random.Random(case)

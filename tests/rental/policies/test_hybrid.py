@@ -56,8 +56,8 @@ PLACES = {
         ("adaptive", [CHEAP, FAST], {"deadline_s": 600.0}, 1),
         # 0.7 x 1.083 + 0.3 = 1.058 against 0.7 + 0.6 = 1.3
         ("adaptive", [CHEAP, FAST], {"deadline_s": 28800.0}, 0),
-        ("adaptive", [CHEAP, FAST], {"deadline_s": 30.0}, 0),  # hopeless: as a safe one
-        # 1.083 against 1.2
+        # hopeless: like a safe job, 1.083 against 1.2
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 30.0}, 0),
         ("adaptive", [CHEAP, stocked(FAST, MEDIUM)], {"deadline_s": 600.0}, 0),
         # next to a free slot cost is the price: 0.7 x 1.417 = 0.992 against 0.7 + 0.3
         ("adaptive", [FREE, FAST], {"deadline_s": 28800.0}, 0),

@@ -55,7 +55,7 @@ SHARES = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
     st.floats(-300, 2000),
     st.integers(0, 6),
 )
-def test_chance_and_time_beyond_are_those_of_the_mixture(delay_s, shares, left_s, at):
+def test_chance_and_excess_match_the_mixture(delay_s, shares, left_s, at):
     """By the midpoints of 2000 parts of each range; at the ends of the ranges, too."""
     left_s = [left_s, *delay_s[0], *delay_s[1], *delay_s[2]][at]
     chances = [share / sum(shares) for share in shares]
@@ -253,7 +253,7 @@ def test_the_completed_work_is_the_sum_over_15_minute_intervals(
 @given(
     quarters(), st.integers(0, 200), st.floats(1, 899), st.sampled_from([SLOW, FAST])
 )
-def test_better_hours_are_those_of_less_delay_than_all_before(
+def test_better_hours_have_less_delay_than_all_earlier_ones(
     market, quarter, rest_s, name
 ):
     """Compared with a walk through the next 24 hours by quarters."""

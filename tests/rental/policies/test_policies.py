@@ -52,7 +52,7 @@ WRONG = [
 ]
 
 
-test_a_wrong_name_or_parameter_is_an_error_that_says_what_is_allowed = refusals(
+test_a_wrong_name_or_parameter_gives_an_error_with_the_allowed_ones = refusals(
     *WRONG,
     *((policy, "must be a name or a function of a view") for policy in (None, 3)),
     call=cg.make_policy,

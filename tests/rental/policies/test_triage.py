@@ -424,7 +424,7 @@ def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
     )
 
 
-def test_r_of_a_long_class_is_that_of_a_sample():
+def test_r_of_a_long_class_equals_that_of_a_sample():
     """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no
     difference.
     """
@@ -503,7 +503,7 @@ def refused(chances, persistence_s=0.0, **terms):
     return Outlook(day.known()).band(0.0).delays[GPU.name]
 
 
-def test_a_refusal_is_the_time_until_an_attempt_meets_other_stock():
+def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
     found = [
@@ -527,7 +527,7 @@ def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s):
     assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
 
 
-def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
+def test_the_end_of_a_scarcity_is_not_waited_for_if_low_stock_is_refused():
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert assign(queue, now_s, [SLOW]) == []
@@ -536,7 +536,7 @@ def test_where_low_stock_is_refused_the_end_of_a_scarcity_is_not_waited_for():
     ]
 
 
-def test_a_type_that_is_idle_is_not_waited_for_whichever_object_says_so():
+def test_an_idle_type_is_not_waited_for_with_any_view_object():
     """The slots of a log have a type of their own each, equal to the others."""
     for seed in (46, 96):
         own = any_scenario(seed)

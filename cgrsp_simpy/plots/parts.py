@@ -147,6 +147,14 @@ def decimals(value: float) -> int:
     return 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
 
 
+def plus_minus(value: float, half_width: float) -> str:
+    """Format a mean and its half width to about three digits; ∞ if infinite."""
+    if not math.isfinite(value):
+        return "∞"
+    digits = decimals(max(abs(value), half_width))
+    return f"{value:,.{digits}f} ± {half_width:,.{digits}f}"
+
+
 def dots(look: Look) -> dict[str, Any]:
     """Return the style of a policy's marks; stars are larger, to look equally large."""
     size = rcParams["lines.markersize"] * (1.6 if look.marker == "*" else 1.0)

@@ -53,6 +53,7 @@ from cgrsp_simpy.plots.parts import (
     hollow,
     key,
     name_rows,
+    plus_minus,
     titled,
 )
 from cgrsp_simpy.plots.style import LOOKS, kind_colours
@@ -514,15 +515,6 @@ def _(rows: list[Row]) -> str:
 def every(runs: Runs) -> str:
     """Return the numbers of jobs and seeds as text."""
     return f"{many(runs.jobs, 'job')} on 8 nodes of 8 GPUs, {many(runs.seeds, 'seed')}"
-
-
-def plus_minus(value: float, half_width: float) -> str:
-    """Format a mean and its half width to about three digits; ∞ if infinite."""
-    if not np.isfinite(value):
-        return "∞"
-    return " ± ".join(
-        f"{number:,.{decimals(number)}f}" for number in (value, half_width)
-    )
 
 
 def _one(runs: Runs) -> str:

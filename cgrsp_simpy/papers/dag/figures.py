@@ -44,6 +44,7 @@ from cgrsp_simpy.plots.parts import (
     beside_point,
     dots,
     key,
+    plus_minus,
     three_digits,
     titled,
 )
@@ -127,9 +128,9 @@ def _compared(values: Floats, other: Floats) -> str:
     return f"{change.mean:+.1f} ± {change.half_width:.1f} %{unsure}"
 
 
-def _plus_minus(values: Floats) -> str:
+def _of_mean(values: Floats) -> str:
     estimate = mean(values)
-    return f"{estimate.mean:.2f} ± {estimate.half_width:.2f}"
+    return plus_minus(estimate.mean, estimate.half_width)
 
 
 @FIGURES.add(
@@ -281,7 +282,7 @@ def _(rows: list[Row]) -> str:
         ranks = {name: f"{rank:.1f}" for name, rank in zip(full, test.mean)}
         for name, values in by_search.items():
             published = dict(zip(("ddqn", "woa"), ABLATION.get(number, ()))).get(name)
-            cells = [f"{number:,}", name, str(len(values)), _plus_minus(values)]
+            cells = [f"{number:,}", name, str(len(values)), _of_mean(values)]
             cells += [
                 _compared(values, by_search[other]) if name != other else ""
                 for other in ("random-search", "worl-rtgs")
@@ -386,7 +387,7 @@ def _(rows: list[Row]) -> str:
     named = {"heft": "HEFT's own placement"}
     means = [
         f"{named.get(name, name)}"
-        f" {' and '.join(_plus_minus(over[name, way]) for way in ORDERS)}"
+        f" {' and '.join(_of_mean(over[name, way]) for way in ORDERS)}"
         for name in dict.fromkeys(row["scheduler"] for row in rows)
     ]
     comparisons = [
@@ -399,7 +400,7 @@ def _(rows: list[Row]) -> str:
     ]
     in_graph, in_rank = (over["worl-rtgs", way] for way in ORDERS)
     above, by_order, left = map(
-        _plus_minus, (in_graph - 1, in_graph - in_rank, in_rank - 1)
+        _of_mean, (in_graph - 1, in_graph - in_rank, in_rank - 1)
     )
     return (
         "Makespans over HEFT's, with nodes run in the graph's order"

@@ -36,7 +36,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars, titled
+from cgrsp_simpy.plots.parts import few_ticks, on_dark_bars, plus_minus, titled
 from cgrsp_simpy.plots.style import LOOKS, MISSED
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.subject import subject_of
@@ -397,7 +397,7 @@ def _(rows: list[Row]) -> str:
                 f" {amount(row[half('weighted_tardiness')], tardiness)}"
             ),
             "" if printed is None else amount(printed),
-            f"{row['dmr_pct']:.1f} ± {row[half('dmr_pct')]:.1f}",
+            plus_minus(row["dmr_pct"], row[half("dmr_pct")]),
             str(row.get("published_dmr_pct", "")),
             f"{row['utilisation_pct']:.1f}",
             amount(row["lower_bound"]) if row["lower_bound"] else "none known",

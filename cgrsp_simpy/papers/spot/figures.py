@@ -22,7 +22,7 @@ from cgrsp_simpy.plots.figure import (
     numbers,
     where,
 )
-from cgrsp_simpy.plots.parts import titled
+from cgrsp_simpy.plots.parts import plus_minus, titled
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
 from cgrsp_simpy.studies.replicate import simulate
@@ -243,7 +243,7 @@ def _(rows: list[Row]) -> str:
             row["overhead_h"],
             row["deadline_h"],
             row["policy"],
-        ): f"{row['cost_pct']:.1f} ± {row['cost_pct_half']:.1f}"
+        ): plus_minus(row["cost_pct"], row["cost_pct_half"])
         for row in rows
     }
     lines = [

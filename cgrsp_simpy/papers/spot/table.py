@@ -110,7 +110,7 @@ class DeadlineStudy:
             [
                 name,
                 *(
-                    f"{row[figure]:.1f} ±{row[f'{figure}_half']:4.1f}"
+                    f"{row[figure]:.1f} ± {row[f'{figure}_half']:.1f}"
                     for row in members
                 ),
             ]

@@ -22,7 +22,14 @@ from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.table import half
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
-from cgrsp_simpy.plots.parts import Several, hollow, key, three_digits, whole_numbers
+from cgrsp_simpy.plots.parts import (
+    Several,
+    hollow,
+    key,
+    plus_minus,
+    three_digits,
+    whole_numbers,
+)
 from cgrsp_simpy.plots.style import Look, looks
 from cgrsp_simpy.studies.replicate import Replications, replicate
 from cgrsp_simpy.waiting.jobs import BurstyJobs, Chunk, ExponentialJobs, ListedJobs
@@ -394,7 +401,7 @@ def best(
 def measured(rows: Sequence[Row], line: str, metric: str, **x: float) -> str:
     """Format a simulated value with half of its interval."""
     (row,) = where(rows, line=line, **{"from": "simulation"}, **x)
-    return f"{three_digits(row[metric])} ± {three_digits(row[half(metric)])}"
+    return plus_minus(row[metric], row[half(metric)])
 
 
 def gain(before: float, after: float) -> str:

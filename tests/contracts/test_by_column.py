@@ -249,8 +249,7 @@ def test_a_command_reports_by_a_column(case, form, file, capsys):
 def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path):
     gpus = cluster("small")
     instance = cg.hgsp.read_instance(path_of(file, tasks(Random(4))), gpus)
-    path = tmp_path / "again.csv"
-    write_instance(instance, path)
+    write_instance(instance, path := tmp_path / "again.csv")
     path.write_bytes(gzip.compress(path.read_bytes()))
     again = cg.hgsp.read_instance(path, gpus)
     assert again.tags == instance.tags
@@ -297,5 +296,6 @@ def test_jobs_that_are_not_from_a_log_are_grouped_by_names_and_whole_numbers(sce
     scenario = scenario()
     run = cg.simulate(scenario, scenario.compared[0])
     check_refused(lambda: run.by("customer"), "unknown column")
-    names = {name for name, value in run.rows()[0].items() if type(value) is not float}
-    assert {*run.report.groups} == names
+    assert {*run.report.groups} == {
+        name for name, value in run.rows()[0].items() if type(value) is not float
+    }

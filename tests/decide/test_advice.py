@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
-from support import check_bad_input, check_refused, outcome, output, refusals
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import check_folder
@@ -490,24 +490,6 @@ def test_the_load_is_a_factor_or_per_cent_more(capsys):
         for load in ("+50%", "1.5")
     ]
     assert rows[0] == rows[1]
-
-
-@pytest.mark.parametrize("command", ["advise hectic", "bound hectic --frontier"])
-@pytest.mark.parametrize("within", ["", "deep/er"])
-def test_an_unwritable_report_is_rejected_before_the_work(
-    command, within, capsys, tmp_path, monkeypatch
-):
-    for name in ("cli.decisions.advise", "cli.decisions.frontier"):
-        monkeypatch.setattr(
-            f"cgrsp_simpy.{name}", lambda *_, **__: pytest.fail("it began")
-        )
-    file = tmp_path / "a file"
-    file.write_text("kept")
-    check_bad_input(
-        outcome(capsys, *command.split(), "--yes", "--report", str(file / within)),
-        [f"{file / within}: {file} is not a directory"],
-    )
-    assert file.read_text() == "kept"
 
 
 def test_a_folder_may_exist_or_not(tmp_path):

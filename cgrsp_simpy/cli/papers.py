@@ -203,11 +203,11 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     for option in ("policies", "out"):
         if getattr(args, option) is not None:
             how[option] = getattr(args, option)
+    known = _known(paper.table_parameters, name)
+    how |= _values(args.words, known, hints(paper.table), f"{name} has")
     if name == "thesis":
         how["ids"] = ids or IDS
         check_work(args, work_of(wanted_of(how["ids"], args.seeds)))
-    known = _known(paper.table_parameters, name)
-    how |= _values(args.words, known, hints(paper.table), f"{name} has")
     output = paper.tables(args.seeds, executor_of(args), **how)
     return formatted(args, output.content, output.rows, lambda: output.tables)
 

@@ -89,6 +89,8 @@ def _parameters(args: argparse.Namespace) -> Answer:
         require(not is_there(args.out), "--out", out, allowed)
         write_whole(args.out, file_text(scenario).encode())
     if args.schema:
+        allowed = "omitted if --schema is given, which prints JSON"
+        require(args.format == "table", "--format", args.format, allowed)
         return Answer(json_text(file_schema(scenario)))
     rows = [*_rows(subject_of(scenario).parameters), *_of_files(scenario)]
     content = document(scenario.name, rows, parameters=worded.parameters)

@@ -25,7 +25,7 @@ from cgrsp_simpy.cli.options import (
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
-from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, replay
+from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, changed, replay
 from cgrsp_simpy.decide.verify import Again, verify
 from cgrsp_simpy.hgsp.instance import write_instance
 from cgrsp_simpy.hgsp.scenario import Scenario
@@ -243,6 +243,8 @@ def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
     # each is simulated, and called twice at each of two moments per job
     calls = 5 * scenario.jobs * len(args.policies or (*SCHEDULERS, *ORDERED))
     check_work(args, calls, kept=scenario.jobs)
+    for change in vars(args).get("what_if", ()):
+        changed(scenario, "", change)  # raises InputError before the replay
     return worded, replay(scenario, args.policies)
 
 

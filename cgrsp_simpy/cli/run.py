@@ -284,11 +284,18 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
     listed = [what for what in args.show if what in LISTED]
     require(len(listed) < 2, "--show", ",".join(listed), "events or step, not both")
     require(
-        args.format == "table" or "events" not in args.show,
-        "--format",
-        args.format,
-        "omitted if --show events is given, which prints the events, too",
+        len({*args.show}) == len(args.show),
+        "--show",
+        ",".join(args.show),
+        "different files",
     )
+    for what in listed:
+        require(
+            args.format == "table",
+            "--format",
+            args.format,
+            f"omitted if --show {what} is given, which prints the events, too",
+        )
 
 
 def _first_run(args: argparse.Namespace, subject: Subject, policy: str) -> Any:

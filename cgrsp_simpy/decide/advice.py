@@ -188,7 +188,13 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
         allowed = "a figure and its upper limit, such as miss<=1% or wait<=30"
         require(re.fullmatch(NUMBER, most.strip()) is not None, "target", part, allowed)
         check_one_of("figure of the target", name.strip(), known)
-        limits[known[name.strip()]] = float(most.rstrip("% "))
+        figure = known[name.strip()]
+        require(figure not in limits, "target", target, "different figures")
+        is_share = most.strip()[-1] != "%" or figure.endswith("_pct")
+        require(
+            is_share, "target", part, "a limit without %, which the figure is not in"
+        )
+        limits[figure] = float(most.rstrip("% "))
     return limits
 
 

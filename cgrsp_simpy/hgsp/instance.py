@@ -317,6 +317,7 @@ def read_cluster(path: str | Path) -> tuple[Gpu, ...]:
     return tuple(gpus)
 
 
+@checked
 def read_instance(
     path: str | Path, gpus: tuple[Gpu, ...], *, skip_unfit: bool = False
 ) -> Instance:

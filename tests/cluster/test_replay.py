@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, refusals, waits_s
+from support import check_refused, outcome, refusals, waits_s
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -241,9 +241,14 @@ def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
         ("kill_at_limit=maybe", ["kill_at_limit(='maybe')", "true or false"]),
     ],
 )
-def test_an_impossible_change_is_rejected(text, words, tmp_path):
+def test_an_impossible_change_is_rejected_before_the_replay(
+    text, words, tmp_path, capsys, monkeypatch
+):
     scenario = read(tmp_path, log_of("fifo", 20))
     check_refused(lambda: changed(scenario, "easy", text), words)
+    monkeypatch.setattr("cgrsp_simpy.cli.records.replay", None)
+    line = ("replay", tmp_path / "log.txt", "log.format=sacct", "--what-if", text)
+    assert all(word in outcome(capsys, *line)[2] for word in words)
 
 
 def test_no_scheduler_sees_when_jobs_started(tmp_path):

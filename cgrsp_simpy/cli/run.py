@@ -444,13 +444,13 @@ def _precision(text: str | None, report: Any) -> dict[str, float] | None:
     """Parse relative half widths by figure from "0.05" or "a=0.1,b=0.05"."""
     if text is None:
         return None
-    named = report.tested[1 % len(report.tested)] if report.tested else "wait_s"
+    named = report.tested[1 % len(report.tested)] if report.tested else "desk_wait"
     form = f"a number > 0, or figures and numbers, such as {named}=0.1"
     chief = report.precise
     parts = (part if "=" in part else f"{chief}={part}" for part in text.split(","))
     if not chief and "=" not in text:
         raise InputError(
-            f"--precision(={shown(text)}) must name a figure: {named}={text}"
+            f"--precision(={shown(text)}) must name a figure, such as {named}={text}"
         )
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 

@@ -482,16 +482,21 @@ def test_a_run_without_states_and_a_replayed_market_are_refused():
     check_refused(lambda: state.resumed(replayed), r"market\.series")
 
 
-def test_the_schema_has_the_parameters_of_a_state():
-    parts = {
-        None: State,
-        "waiting": WaitingJob,
-        "running": RunningJob,
-        "stock": SeenStock,
-    }
-    for name, cls in parts.items():
-        schema = SCHEMA if name is None else SCHEMA["properties"][name]["items"]
-        assert [*schema["properties"]] == [item.name for item in fields(cls)]
+OF_STATE = SCHEMA["properties"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "cls"),
+    [
+        (SCHEMA, State),
+        (OF_STATE["waiting"]["items"], WaitingJob),
+        (OF_STATE["running"]["items"], RunningJob),
+        (OF_STATE["stock"]["items"], SeenStock),
+    ],
+    ids=["state", "waiting", "running", "stock"],
+)
+def test_the_schema_has_the_parameters_of_a_state(schema, cls):
+    assert [*schema["properties"]] == [item.name for item in fields(cls)]
     jsonschema.validate(TABLE, SCHEMA)
     assert State.from_table(TABLE).waiting[1].complexity == 3
 

@@ -191,12 +191,15 @@ def test_a_job_that_comes_back_stands_where_it_was():
     queues = []
 
     def watch(view):
-        queues.append([job.id for job in view.queue])
+        of_class = [job.id for own in view.classes for job in own.jobs]
+        queues.append(([job.id for job in view.queue], of_class))
         return [(view.queue[0], view.idle[0])] if view.idle else []
 
-    # job 0 is refused at 3550 and back at 3650, when job 1 runs and job 2 waits
-    cg.simulate(one_slot([3550, 3600, 3610], cg.Terms(retry_s=100), market), watch)
-    assert queues == [[0], [1], [0, 2], [2]]
+    # job 2 is refused at 3520 and back at 3620, when job 0 runs and jobs 1 and 3 wait
+    model = one_slot([3500, 3510, 3520, 3605], cg.Terms(retry_s=100), market)
+    cg.simulate(model, watch)
+    ids = [[0], [1], [2], [0], [1, 2, 3], [2, 3], [3]]
+    assert queues == [(waiting, waiting) for waiting in ids]
 
 
 def test_refusals_depend_on_job_and_attempt_alone():

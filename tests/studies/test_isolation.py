@@ -465,7 +465,8 @@ def test_what_cannot_be_copied_is_refused_and_a_run_may_create_it():
         (int, "policy.=0. must be a name or a function of a view"),
     ],
 )
-def test_a_class_of_which_no_policy_can_be_created_is_refused(policy, words):
-    for study in (cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])):
-        with pytest.raises(cg.InputError, match=words):
-            study(quiet, policy)
+@pytest.mark.parametrize(
+    "study", [cg.simulate, lambda *given: cg.compare(given[0], [given[1]], [0])]
+)
+def test_a_class_of_which_no_policy_can_be_created_is_refused(study, policy, words):
+    check_refused(lambda: study(quiet, policy), words)

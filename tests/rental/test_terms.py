@@ -25,7 +25,7 @@ def one_slot(
     """Jobs of 100 s on slots of one type, 10 s of provisioning."""
     widths = widths or [1] * len(submits)
     listed = [
-        cg.Job(id, at_s, at_s + 1e6, gpus=width)
+        cg.Job(id, at_s, 1e6, gpus=width)
         for id, (at_s, width) in enumerate(zip(submits, widths))
     ]
     return cg.Scenario(

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from support import check_refused, refusals
 
@@ -113,7 +113,6 @@ def as_printed(values, delta, alpha, n0):
     alpha=st.floats(0.01, 0.4),
     n0=st.integers(4, 12),
 )
-@example(seed=1, k=2, delta=1.0, alpha=0.1, n0=5)  # up to the last step
 def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
     rng = np.random.default_rng(seed)
     values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))
@@ -132,12 +131,20 @@ def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
         assert found.means[name] == pytest.approx(values[i, : taken[i]].mean())
 
 
-def test_equal_observations_select_after_the_first_ones():
-    found = kim_nelson(
-        lambda name, n: float(NAMES.index(name)), NAMES[:3], 0.1, first=5
-    )
-    assert (found.best, found.observations) == ("A", {"A": 5, "B": 5, "C": 5})
-    assert str(found).splitlines()[1].split() == ["A", "0", "5", "selected"]
+@pytest.mark.parametrize(
+    ("observe", "systems", "indifference", "first", "taken"),
+    [
+        (lambda name, n: float(NAMES.index(name)), NAMES[:3], 0.1, 5, 5),
+        # S^2 = 1 / 2 and h^2 = 24: after 12 / 2.2^2 = 2.5 observations the bound is 0
+        (lambda name, n: (name == "A") * (0.5, -0.5, 0)[n], NAMES[:2], 2.2, 2, 3),
+    ],
+)
+def test_equal_means_select_after_the_bound_is_0(
+    observe, systems, indifference, first, taken
+):
+    found = kim_nelson(observe, systems, indifference, 0.9, first)
+    assert (found.best, found.observations) == ("A", dict.fromkeys(systems, taken))
+    assert str(found).splitlines()[1].split() == ["A", "0", str(taken), "selected"]
 
 
 # ---- policies ----

@@ -198,7 +198,10 @@ def cleans(run, job):
 )
 def test_a_slot_is_up_again_after_its_downtimes(job_process, faults, claims):
     run = cg.simulate(Shop(job_process, 1, beside=faults), "first")
-    assert run.claims[["from_s", "to_s"]].tolist() == claims
+    assert (run.claims[["from_s", "to_s"]].tolist(), run.jobs["finish_s"][0]) == (
+        claims,
+        claims[-1][1],
+    )
 
 
 def test_a_model_may_leave_its_number_of_jobs_open():

@@ -79,16 +79,19 @@ FREE, BILLED = (
         ("rh", BILLED),
     ],
 )
-def test_without_randomness_a_run_from_a_state_equals_the_whole_run(policy, changes):
+def test_without_randomness_a_run_from_a_state_equals_the_whole_run(
+    policy, changes, tmp_path
+):
     scenario = deterministic(100, **changes)
     whole = cg.simulate(scenario, policy, engine="simpy")
     jobs = whole.jobs
     times_s = [0.0, 333.3, jobs["dispatch_s"][30], jobs["finish_s"][30]]
     for at_s in [*times_s, jobs["submit_s"][30]]:
         state = whole.state(float(at_s))
-        text = json.dumps(state.table()).replace("Infinity", "null")
-        jsonschema.validate(json.loads(text), SCHEMA)
-        assert State.from_table(json.loads(text)) == state
+        state.to_json(tmp_path / "state.json")
+        table = json.loads((tmp_path / "state.json").read_text())
+        jsonschema.validate(table, SCHEMA)
+        assert State.from_table(table) == state
         rest = cg.simulate(state.resumed(scenario), policy, 5)
         same = jobs[np.isin(jobs["job"], rest.jobs["job"])]
         assert len(rest.jobs) == len(jobs) - (jobs["finish_s"] <= at_s).sum()
@@ -480,16 +483,21 @@ def test_a_run_without_states_and_a_replayed_market_are_rejected():
     check_refused(lambda: state.resumed(replayed), r"market\.series")
 
 
-def test_the_schema_has_the_parameters_of_a_state():
-    parts = {
-        None: State,
-        "waiting": WaitingJob,
-        "running": RunningJob,
-        "stock": SeenStock,
-    }
-    for name, cls in parts.items():
-        schema = SCHEMA if name is None else SCHEMA["properties"][name]["items"]
-        assert [*schema["properties"]] == [item.name for item in fields(cls)]
+OF_STATE = SCHEMA["properties"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "cls"),
+    [
+        (SCHEMA, State),
+        (OF_STATE["waiting"]["items"], WaitingJob),
+        (OF_STATE["running"]["items"], RunningJob),
+        (OF_STATE["stock"]["items"], SeenStock),
+    ],
+    ids=["state", "waiting", "running", "stock"],
+)
+def test_the_schema_has_the_parameters_of_a_state(schema, cls):
+    assert [*schema["properties"]] == [item.name for item in fields(cls)]
     jsonschema.validate(TABLE, SCHEMA)
     assert State.from_table(TABLE).waiting[1].complexity == 3
 

@@ -25,7 +25,7 @@ def one_slot(
     """Jobs of 100 s on slots of one type, 10 s of provisioning."""
     widths = widths or [1] * len(submits)
     listed = [
-        cg.Job(id, at_s, at_s + 1e6, gpus=width)
+        cg.Job(id, at_s, 1e6, gpus=width)
         for id, (at_s, width) in enumerate(zip(submits, widths))
     ]
     return cg.Scenario(
@@ -191,12 +191,15 @@ def test_a_returning_job_keeps_its_position_in_the_queue():
     queues = []
 
     def watch(view):
-        queues.append([job.id for job in view.queue])
+        of_class = [job.id for own in view.classes for job in own.jobs]
+        queues.append(([job.id for job in view.queue], of_class))
         return [(view.queue[0], view.idle[0])] if view.idle else []
 
-    # job 0 is refused at 3550 and back at 3650, when job 1 runs and job 2 waits
-    cg.simulate(one_slot([3550, 3600, 3610], cg.Terms(retry_s=100), market), watch)
-    assert queues == [[0], [1], [0, 2], [2]]
+    # job 2 is refused at 3520 and back at 3620, when job 0 runs and jobs 1 and 3 wait
+    model = one_slot([3500, 3510, 3520, 3605], cg.Terms(retry_s=100), market)
+    cg.simulate(model, watch)
+    ids = [[0], [1], [2], [0], [1, 2, 3], [2, 3], [3]]
+    assert queues == [(waiting, waiting) for waiting in ids]
 
 
 def test_refusals_depend_on_job_and_attempt_alone():
@@ -227,6 +230,15 @@ def test_refusals_depend_on_job_and_attempt_alone():
         ({"billed_from": "provisioning"}, {"executing": 0.1, "provisioning": 0.01}),
         ({"minimum_s": 300}, {"executing": 0.1, "rounding": 0.2}),
         ({"minimum_s": 90}, {"executing": 0.1, "rounding": 0.0}),
+        ({"minimum_s": 0.5}, {"executing": 0.1, "rounding": 0.0}),
+        ({"increment_s": 0.5}, {"executing": 0.1, "rounding": 0.0}),
+        ({"warm_s": 0.5}, {"executing": 0.1, "idle": 0.0005}),
+        ({"suspension": True, "restart_s": 0.5}, {"executing": 0.1, "wasted": 0.0}),
+        (
+            {"checkpoint_s": 60, "checkpoint_cost_s": 0.5},
+            {"executing": 0.1, "checkpoints": 0.0005},
+        ),
+        ({"preemption_per_h": 1e-9}, {"executing": 0.1, "wasted": 0.0}),
         ({"increment_s": 60}, {"executing": 0.1, "rounding": 0.02}),
         ({"increment_s": 100}, {"executing": 0.1, "rounding": 0.0}),
         ({"minimum_s": 130, "increment_s": 60}, {"executing": 0.1, "rounding": 0.08}),

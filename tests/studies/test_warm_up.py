@@ -1,6 +1,7 @@
 """Warm-up: where the transient of pilot runs ends."""
 
 import functools
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.studies import warm_up
 
 long_bank = functools.partial(bank, until_s=40_000.0)
+CALM = cg.day("quiet", 9, jobs=300)
 
 
 @cg.model
@@ -36,21 +38,39 @@ def test_it_ends_where_the_model_settles(lasts):
     assert lasts - 25 <= found.time <= lasts + 75
 
 
-def test_it_is_mser5_of_the_mean_per_span():
-    pilots = [cg.simulate(long_bank, seed=seed) for seed in range(4)]
-    edges = np.linspace(0, 40_000, 101)
-    rows = []
-    for run in pilots:
-        times, waits = run.series("desk", "wait")
-        spans = np.digitize(times, edges) - 1
-        rows.append([waits[spans == n].mean() for n in range(100)])
-    expected = edges[cg.statistics.mser5(np.mean(rows, axis=0))]
+def times_of(run, column):
+    """When jobs started or ended, and the seconds from their submission."""
+    return run.jobs[column], run.jobs[column] - run.jobs["submit_s"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "monitor", "what", "observed"),
+    [
+        (long_bank, "desk", "wait", lambda run: run.series("desk", "wait")),
+        (CALM, None, "wait", lambda run: times_of(run, "start_s")),
+        (CALM, None, "response", lambda run: times_of(run, "finish_s")),
+    ],
+)
+def test_it_is_mser5_of_the_mean_per_span(scenario, monitor, what, observed):
     found = cg.warm_up_time(
-        long_bank, monitor="desk", what="wait", seeds=range(4), spans=100
+        scenario, monitor=monitor, what=what, seeds=range(4), spans=60
     )
-    assert found.time == expected
-    assert found.means == pytest.approx(np.mean(rows, axis=0))
-    assert found.figure == "desk wait"
+    pilots = [observed(cg.simulate(scenario, seed=seed)) for seed in range(4)]
+    ends = [40_000.0] if monitor else [times.max() for times, _ in pilots]
+    edges = np.linspace(0, min(ends), 61)
+    rows = [
+        [
+            waits[(low <= times) & (times < high)].mean()
+            for low, high in pairwise([*edges[:-1], np.nextafter(edges[-1], np.inf)])
+        ]
+        for times, waits in pilots
+    ]
+    means = np.nanmean(rows, axis=0)
+    assert (found.time, found.figure) == (
+        edges[cg.statistics.mser5(means)],
+        " ".join(filter(None, [monitor, what])),
+    )
+    assert found.means == pytest.approx(means)
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,8 @@ def test_short_runs_by_hand():
     for step_s, share in ((900.0, 50 * (1 - math.exp(-1))), (901.0, math.nan)):
         polls = Polls(made([0, 2, 0], step_s))
         assert StockFit(polls, law).short_pct == pytest.approx(share, nan_ok=True)
+        correlation = StockFit(polls, law).correlation(step_s / 3600)
+        assert correlation == pytest.approx(math.exp(-step_s / 900), rel=1e-9)
         assert math.isnan(polls.short_pct) == math.isnan(share)
 
 

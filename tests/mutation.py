@@ -317,6 +317,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 2):",
     ): "times after the span are left out",
     (
+        "exercises/outputs.py",
+        "lambda *case: len(case[1]) * _difference(*case),",
+    ): "there are as many works as gaps",
+    (
         "market/measured.py",
         "even = polls.snapshots.time_s // DAY_S % 2 != 0",
     ): "each half is compared with the other",

@@ -124,11 +124,10 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
+    is_toml = args.out is None or args.out.endswith(".toml")
+    require(is_toml, "--out", args.out, "a file that ends in .toml")
     fits = [fit_stock(each) for each in snapshots_of(args.files)]
     if args.out is not None:
-        require(
-            args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
-        )
         write_whole(Path(args.out), measured_toml(fits).encode())
         log.info("the models are in %s: market=%s", args.out, args.out)
     for fit in fits:

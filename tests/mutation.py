@@ -407,6 +407,22 @@ EQUAL: dict[tuple[str, str], str] = {
         "for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 2):",
     ): "times after the span are left out",
     (
+        "exercises/outputs.py",
+        "lambda *case: len(case[1]) * _difference(*case),",
+    ): "there are as many works as gaps",
+    (
+        "market/measured.py",
+        "even = polls.snapshots.time_s // DAY_S % 2 != 0",
+    ): "each half is compared with the other",
+    (
+        "market/measured.py",
+        "days = int(self._polls.time_s[-1] // DAY_S) + 2",
+    ): "a day without polls is left out",
+    (
+        "market/measured.py",
+        "return (float(np.sum(products)) / held if held >= 1e-9 else nan), len(h)",
+    ): "no sum is exactly so small",
+    (
         "papers/thesis/verdict.py",
         "return not least < COARSEST * usual  # NaN for one seed",
     ): "no number of seeds is exactly at this limit",

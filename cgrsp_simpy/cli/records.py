@@ -128,10 +128,8 @@ def _by_hour(polls: Polls) -> Row:
 
 
 def _fit(args: argparse.Namespace) -> Answer:
-    if args.out is not None:
-        require(
-            args.out.endswith(".toml"), "--out", args.out, "a file that ends in .toml"
-        )
+    is_toml = args.out is None or args.out.endswith(".toml")
+    require(is_toml, "--out", args.out, "a file that ends in .toml")
     fits = [fit_stock(snapshots) for snapshots in snapshots_of(args.files)]
     if args.out is not None:
         write_whole(Path(args.out), measured_toml(fits).encode())

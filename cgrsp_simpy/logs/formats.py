@@ -597,7 +597,7 @@ SWF = Format(
                 ("requested", "requested processors", True),
                 ("limit_s", "requested time", False),
                 ("requested_kb", "requested memory", False),
-                ("ended", "status", False),
+                ("ended", "status", True),
                 ("think_s", "think time", False),
             )
         ),

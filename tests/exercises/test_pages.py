@@ -104,11 +104,10 @@ def test_a_notebook_is_run_in_a_folder_and_shows_its_pictures(monkeypatch):
 
 
 def test_a_notebook_is_the_same_each_time_and_valid(notebooks):
-    nbformat = pytest.importorskip("nbformat")
-    text = SCRIPTS[2].read_text(encoding="utf-8")
-    notebook = pages.notebook(text)
-    assert notebook == pages.notebook(text)
-    nbformat.validate(notebook)
+    script = SCRIPTS[2].read_text(encoding="utf-8")
+    notebook, again = map(pages.notebook, [script] * 2)
+    assert notebook == again
+    pytest.importorskip("nbformat").validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     assert [cell["id"] for cell in notebook.cells] == [
         f"cell-{place}" for place in range(len(notebook.cells))

@@ -732,6 +732,7 @@ def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
         ("csv", ",90", ",4", "deadline_s(='4') must be at or after the submission"),
         ("swf", "60 4", "60 4.5", "allocated processors(='4.5') must be a whole"),
         ("swf", " 5 90", " 5.5 90", "requested processors(='5.5') must be a whole"),
+        ("swf", "-1 1 7 1", "-1 1.5 7 1", "status(='1.5') must be a whole number"),
         ("swf", "9 5", "9 -2", "submit time(='-2') must be a number >= 0 and"),
         ("philly", "440", "0", "steps(='0') must be a number >= 1"),
         ("philly", "440", "", "steps(='') must be a number >= 1"),

@@ -491,6 +491,20 @@ CASES = {
         {"format": "csv"},
         "line 1, column 6: not",
     ),
+    "limits in each form of --time": (
+        "a.txt",
+        sacct(
+            *(
+                f"{n}|09:00:00|09:01:00|10:01:00|{GPU}|{limit}"
+                for n, limit in enumerate(
+                    "90 1:30 02:03:04 1-02 1-02:03 1-02:03:04 UNLIMITED 0 0:01".split()
+                )
+            ),
+            names="JobID|Submit|Start|End|AllocTRES|TimelimitRaw",
+        ),
+        {},
+        {"limit_s": [*(5400, 90, 7384, 93_600, 93_780, 93_784, 365 * 86_400, None, 1)]},
+    ),
     "the date of a header counts before its Unix time": (
         "a.swf",
         swf((1, 0, 0, 9, 1), header=f"{UNIX}; StartTime: Sat Dec  4 23:00:03 PST 1993"),

@@ -138,6 +138,8 @@ def test_short_runs_by_hand():
     for step_s, share in ((900.0, 50 * (1 - math.exp(-1))), (901.0, math.nan)):
         polls = Polls(made([0, 2, 0], step_s))
         assert StockFit(polls, law).short_pct == pytest.approx(share, nan_ok=True)
+        kept = pytest.approx(math.exp(-step_s / 900), rel=1e-9)
+        assert StockFit(polls, law).correlation(step_s / 3600) == kept
         assert math.isnan(polls.short_pct) == math.isnan(share)
 
 
@@ -176,9 +178,8 @@ def test_halves_that_differ_are_reported_and_the_second_is_compared_with_the_fir
     ],
 )
 def test_the_last_status_is_seen_for_a_step_and_a_half(time_s, status):
-    numbers = np.array([0, 1, 2, 3, 4][: len(time_s)])
-    times = np.array(time_s, float)
-    polls = Polls(replace(made(numbers), time_s=times))
+    numbered = made(range(len(time_s)))
+    polls = Polls(replace(numbered, time_s=np.array(time_s, float)))
     assert polls.status.tolist() == [*status]
 
 
@@ -207,8 +208,8 @@ def test_runs_and_gaps_by_hand():
     assert polls.shares == [0.5, 0.0, 0.5]
     for status in ([2] * 9, [0, -1] * 5, [-1] * 9):  # no variance, pairs, or polls
         assert np.isnan(Polls(made(status)).correlation(1 / 6)).all()
-    times = np.array([0, 1, 2, 1e7])  # ten million steps are allowed
-    assert Polls(replace(made([0] * 4), time_s=times)).step_s == 1
+    # ten million steps are allowed
+    assert Polls(replace(made([0] * 4), time_s=np.array([0, 1, 2, 1e7]))).step_s == 1
 
 
 def test_a_formula_is_evaluated_pair_by_pair():

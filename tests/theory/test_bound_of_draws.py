@@ -267,8 +267,10 @@ def test_gaps_are_means_over_draws_above_the_bounds_of_a_seed(monkeypatch):
         for runs in [over_draws(two_jobs, "spt", seed, gaps.DRAWS)]
     ]
     assert np.isnan([row["miss_gap_pct"] for row in study.rows]).all()
-    study = SimpleNamespace(scenario=cg.cluster.Scenario())
-    check_refused(lambda: gaps.with_gaps(study), ["a scenario of rented slots"])
+    check_refused(
+        lambda: gaps.with_gaps(SimpleNamespace(scenario=cg.cluster.Scenario())),
+        ["a scenario of rented slots"],
+    )
 
 
 def test_without_an_interval_there_are_no_corners_of_one():

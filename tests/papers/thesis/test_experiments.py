@@ -184,11 +184,12 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
 
 def test_a_queue_of_more_than_ten_jobs_counts_as_long():
     """Of twelve jobs that arrive at once, the first two leave more than ten behind
-    them, themselves included.
+    them, themselves included. Of all, three are sent while stock is Low.
     """
     jobs = {"submit_s": np.zeros(12), "dispatch_s": np.arange(1.0, 13.0)}
-    run = SimpleNamespace(jobs=jobs)
+    run = SimpleNamespace(jobs=jobs | {"status": np.array([0, 2, 1, 0] * 3)})
     assert experiments.queue_pct(run) == pytest.approx(100 * 2 / 12)
+    assert experiments.low_stock_pct(run) == 25
 
 
 def test_days_of_a_kind_are_averaged_per_month():

@@ -394,6 +394,131 @@ EQUAL: dict[tuple[str, str], str] = {
         "value = np.full((self.idle + max(self.market.regions) + 2, len(left)),"
         " np.inf)",
     ): "a row of no region is never read",
+    **dict.fromkeys(
+        [
+            ("spot/policies.py", "if lead_s < ROUNDING_S:"),
+            ("spot/policies.py", "if lead_s > -ROUNDING_S:"),
+            ("spot/policies.py", "if left_s < ROUNDING_S:"),
+            ("spot/policies.py", "if view.now_s > net_s - ROUNDING_S:"),
+            ("spot/policies.py", "if view.on is None and behind_s < ROUNDING_S:"),
+            (
+                "spot/scenario.py",
+                "lambda hours: abs(hours * HOUR_S - max(1, round(hours * HOUR_S)))"
+                " <= 1e-6,",
+            ),
+            ("spot/scenario.py", "if self.deadline <= least_h - 1e-9:"),
+            (
+                "spot/scenario.py",
+                "if run.view.left_s <= ROUNDING_S:  # in the instant of its last work",
+            ),
+            ("spot/view.py", "if self._on is None or left_s <= ROUNDING_S:"),
+            ("spot/view.py", "return view.slack_s < least_slack_s(view) + ROUNDING_S"),
+            ("hgsp/descent.py", "if objective(best) < least or tried >= moves:"),
+            ("hgsp/descent.py", "if abs(delay_s) < ROUNDING * now_s:"),
+        ],
+        "no difference of times is exactly the rounding error that is allowed",
+    ),
+    (
+        "spot/scenario.py",
+        "if self.deadline < least_h - 1.1000000000000001e-09:",
+    ): "all of these are whole seconds",
+    (
+        "spot/job.py",
+        "kept_s, (kept_s + 1.1e-06) // self.checkpoint_s * self.checkpoint_s",
+    ): "rounding errors of times are much smaller",
+    (
+        "hgsp/descent.py",
+        "if sum_late - late[k if delay_s > 1 else size] >= most:",
+    ): "a move that cannot be better is not made, however late this is detected",
+    (
+        "hgsp/descent.py",
+        "if sum_late - late[k if delay_s >= 0 else size] >= most:",
+    ): "a delay of 0 has ended the loop",
+    (
+        "hgsp/descent.py",
+        "state.waits[tasks[k]] = 2",
+    ): "only 0 differs from other numbers",
+    **dict.fromkeys(
+        [
+            ("hgsp/descent.py", "least = 1e-9 * (2 + objective(best))"),
+            (
+                "hgsp/descent.py",
+                "least = 1.1000000000000001e-09 * (1 + objective(best))",
+            ),
+        ],
+        "no improvement is so small",
+    ),
+    (
+        "hgsp/descent.py",
+        "opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0,"
+        " gaps.number[j] + 1",
+    ): "the last gap is endless: none behind it is taken",
+    (
+        "spot/optimum.py",
+        "first, end = max(start, 1), min(start + size, len(values))",
+    ): "no work left is offered otherwise; no start is early enough for the least work",
+    (
+        "cluster/replay.py",
+        "and interval(self._difference_s(name)).high > -GRACE_S",
+    ): "no end of an interval is exactly this one",
+    (
+        "cluster/replay.py",
+        "and interval(self._difference_s(name)).low < GRACE_S",
+    ): "no end of an interval is exactly this one",
+    (
+        "dag/platform.py",
+        "one == other, source * self.gpus + target, 1 - one * self.gpus - other",
+    ): "numbers of links need only differ, and no GPU sends data to itself",
+    (
+        "dag/listing.py",
+        'units = random_units(problem, 2, stream(seed, "random plan"))[0]',
+    ): "the first of two plans is drawn first",
+    **dict.fromkeys(
+        [
+            (
+                "dag/problem.py",
+                "start_s, finish_s = [1.0] * graph.nodes, [0.0] * graph.nodes",
+            ),
+            (
+                "dag/problem.py",
+                "start_s, finish_s = [0.0] * graph.nodes, [1.0] * graph.nodes",
+            ),
+        ],
+        "each node gets both times",
+    ),
+    (
+        "spot/view.py",
+        "self._left_s, self._ready_s, self._moved_s, self._on_demand"
+        " = nan, nan, -1.0, 1",
+    ): "it is set when the job arrives",
+    (
+        "hgsp/exact.py",
+        "left = known / (1 + 1e-9) - (alone.sum() - alone)",
+    ): "the tolerance of the solver is larger",
+    (
+        "hgsp/exact.py",
+        "sum(self._times_s[i, j] + jobs.least_time_s[i] for i in fit)",
+    ): "a looser limit has the same optimum: it only takes time",
+    (
+        "cluster/policies.py",
+        "fits = fits[view.jobs.gpus[fits] <= room]",
+    ): "the GPUs of both jobs are limited, too: it only takes time",
+    (
+        "cluster/replay.py",
+        "moments, every = count(), (-2 * source.jobs // MOMENTS)",
+    ): "the multiples of a negative number are the same",
+    (
+        "waiting/recursion.py",
+        "if best < 0 or (free[i], free_gb[i], i) <= (",
+    ): "no two machines have the same index",
+    (
+        "waiting/scenario.py",
+        "list(scenario.foreseen(1))",
+    ): "whether a listed job fits does not depend on the seed",
+    (
+        "waiting/scenario.py",
+        "if from_arrival and job.submit_s <= start_s:",
+    ): "at its arrival, a job has its whole running time left",
     (
         "logs/formats.py",
         'seconds = raw.numbers["known_work"] / np.where(np.isnan(rates), 1.1, rates)',

@@ -66,7 +66,7 @@ class ClusterSubject(Subject):
     def make_policy(self, policy: str | Scheduler) -> Scheduler:
         """Return a scheduler; InputError also if it needs a column that jobs lack."""
         scheduler: Scheduler = super().make_policy(policy)
-        for column in self.model.shortage(scheduler)[:1]:
+        for column in self.model.shortage(scheduler):
             raise InputError(
                 f"scheduler {policy_name(scheduler)} needs"
                 f" {NEEDED.get(column, column)}, which {self.model.offered} does"
@@ -280,7 +280,7 @@ class Scenario(Model):
 
 
 class Pooled(Scenario):
-    """A scenario whose engine counts the GPUs of all nodes together.
+    """A replay of a log whose engine counts the GPUs of all nodes together.
 
     If the GPUs of all jobs are multiples of one number, schedulers get groups of so
     many nodes as one node. Nodes are taken in order, so a group is always taken as a
@@ -293,25 +293,24 @@ class Pooled(Scenario):
         return pools((self.cluster.gpus,), "cluster", "GPUs")
 
     def view(self, run: Simulation) -> View:
-        if not isinstance(self.source, Jobs):
-            return super().view(run)
-        unit = int(np.gcd.reduce(self.source.gpus))
-        needs = (self.source.gpus // unit).tolist()
+        jobs: Any = self.source
+        unit = int(np.gcd.reduce(jobs.gpus))
+        needs = (jobs.gpus // unit).tolist()
         nodes = Nodes((1,) * (self.cluster.gpus // unit))
-        in_order = self.source.predecessor is None
+        in_order = jobs.predecessor is None
         return PooledView(run, nodes, self.known, needs, in_order)
 
 
 def pooled(scenario: Scenario) -> Scenario:
-    """Return the scenario as `Pooled` if jobs take only GPUs and each node has one.
+    """Return a replay as `Pooled` if jobs take only GPUs and each node has one.
 
     The times of its jobs do not change.
     """
-    source, cluster = scenario.source, scenario.cluster
+    jobs: Any = scenario.source
+    cluster = scenario.cluster
     if type(scenario) is not Scenario or {*cluster.sizes} != {1}:
         return scenario
-    needs = cluster.needs(source) if isinstance(source, Jobs) else (1,)
-    nodes = cluster.nodes(needs)
+    nodes = cluster.nodes(cluster.needs(jobs))
     return Pooled(**vars(scenario)) if type(nodes) is Nodes else scenario
 
 

@@ -94,7 +94,7 @@ class Platform:
                 values.shape == square, f"shape of {column}", values.shape, f"{square}"
             )
             wrong = np.argwhere(~((values >= 0) & (values <= most)))
-            for one, other in wrong[:1].tolist():
+            for one, other in wrong:
                 require(
                     False,
                     f"{column} from GPU {one} to GPU {other}",
@@ -259,7 +259,6 @@ def read_platform(path: str | Path) -> Platform:
         connected = [(where, make(_Link, table, where)) for where, table in links]
         kinds = [make(_Gpu, table, where) for where, table in tables]
         gpus = [kind for kind in kinds for _ in range(kind.count)]
-        require(len(gpus) > 0, "GPUs", 0, "at least one")
         require(len(gpus) <= MOST_GPUS, "GPUs", len(gpus), f"at most {MOST_GPUS:,}")
         servers = list(dict.fromkeys(str(gpu.server) for gpu in gpus))
         members: dict[str, list[int]] = {}  # server or named GPU -> GPU indices

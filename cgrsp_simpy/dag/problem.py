@@ -38,7 +38,7 @@ class Problem:
     platform: Platform = parameter("The GPUs.")
 
     def __post_init__(self) -> None:
-        for unit in np.flatnonzero(~self.fits.any(axis=1))[:1]:
+        for unit in np.flatnonzero(~self.fits.any(axis=1)):
             within = self.graph.unit == unit
             node = np.flatnonzero(within)[self.unit_in_use_mb[within].argmax()]
             nodes = within.sum()
@@ -215,7 +215,7 @@ class Plan:
         order = graph.order if self.order is None else self.order
         in_use_mb = graph.in_use_mb(self.gpu, order)
         has_mb = problem.platform.memory_mb[self.gpu]
-        for node in order[(in_use_mb > has_mb)[order]][:1]:
+        for node in order[(in_use_mb > has_mb)[order]]:
             raise InputError(
                 f"GPU {self.gpu[node]} of {has_mb[node]} MB is out of memory:"
                 f" {problem.needs(node, in_use_mb[node], '', self.gpu)}"

@@ -16,6 +16,7 @@ KICKS = 10  # maximum number of random moves before a descent
 PER_KICK = 4  # random numbers
 PER_ROUND = 2 + KICKS * PER_KICK
 ROUNDING = 1e-12  # relative error of sums in another order
+NONE = -1  # instead of a task, or of a GPU
 
 
 Jobs = Sequence[Sequence[float]]
@@ -67,16 +68,16 @@ def worsening(
 
     change: (first, head, begin, end, tail, on): from position `first`, the GPU then
     runs task `head`, the tasks at positions begin to end - 1, task `tail`, and the
-    tasks from position `on`; a head or tail of -1 means none. Returns infinity if the
+    tasks from position `on`; head and tail may be NONE. Returns infinity if the
     increase is certainly `most` or more.
     """
     first, head, begin, end, tail, on = change
     now_s, sum_late = finish_s[first], late[first]
-    if head >= 0:
+    if head != NONE:
         now_s, sum_late = then(jobs, head, now_s, sum_late)
     for k in range(begin, end):
         now_s, sum_late = then(jobs, tasks[k], now_s, sum_late)
-    if tail >= 0:
+    if tail != NONE:
         now_s, sum_late = then(jobs, tail, now_s, sum_late)
     for k in range(on, size):
         delay_s = now_s - finish_s[k]
@@ -145,7 +146,7 @@ def ended(finish_s: list[float], size: int, at_s: float) -> int:
 def best_move(
     state: State, task: int, least: float
 ) -> tuple[float, int, int, bool, int]:
-    """Return a task's best move: gain, GPU (-1: none), position, swap, moves tried.
+    """Return a task's best move: gain, GPU or NONE, position, swap, moves tried.
 
     least: gain to exceed. Moves that cannot be better are skipped.
     """
@@ -157,8 +158,8 @@ def best_move(
         state.late[source],
     )
     last = state.size[source]
-    gain = -worsening(*mine, last, (was, -1, 0, 0, -1, was + 1), inf)
-    best, to, at, swaps, tried = -least, -1, 0, False, 1
+    gain = -worsening(*mine, last, (was, NONE, was, was, NONE, was + 1), inf)
+    best, to, at, swaps, tried = -least, NONE, 0, False, 1
     for j in range(len(state.size)):
         finish_s = state.finish_s[j]
         there = (state.jobs[j], state.tasks[j], finish_s, state.late[j])
@@ -172,25 +173,25 @@ def best_move(
                 break
             if j == source and k == was:
                 continue
-            other = state.tasks[j][k] if k < size else -1
+            other = state.tasks[j][k] if k < size else NONE
             swapped = inf
             if j != source:
-                inserted = (k, task, 0, 0, -1, k)
+                inserted = (k, task, k, k, NONE, k)
                 moved = worsening(*there, size, inserted, best + gain) - gain
-                if other >= 0 and state.jobs[source][other][3] < inf:
+                if other != NONE and state.jobs[source][other][3] < inf:
                     swapped = worsening(
-                        *mine, last, (was, other, 0, 0, -1, was + 1), inf
+                        *mine, last, (was, other, was, was, NONE, was + 1), inf
                     )
-                    replaced = (k, task, 0, 0, -1, k + 1)
+                    replaced = (k, task, k, k, NONE, k + 1)
                     swapped += worsening(*there, size, replaced, best - swapped)
             elif k < was:
-                moved = worsening(*mine, last, (k, task, k, was, -1, was + 1), best)
+                moved = worsening(*mine, last, (k, task, k, was, NONE, was + 1), best)
                 swapped = worsening(
                     *mine, last, (k, task, k + 1, was, other, was + 1), best
                 )
             else:
                 moved = worsening(
-                    *mine, last, (was, -1, was + 1, k + 1, task, k + 1), best
+                    *mine, last, (was, NONE, was + 1, k + 1, task, k + 1), best
                 )
                 swapped = worsening(
                     *mine, last, (was, other, was + 1, k, task, k + 1), best
@@ -211,7 +212,7 @@ def descend(state: State, least: float, moves: int) -> int:
         state.waits[task] = 0
         _, j, k, swap, looked = best_move(state, task, least)
         tried += looked
-        if j >= 0:
+        if j != NONE:
             move(state, task, j, k, swap)
     return tried
 

@@ -161,7 +161,7 @@ class Schedule:
             ),
             (self.start_s < jobs.arrival_s, "starts before it arrives (Eq. 5)"),
         ):
-            for task in np.flatnonzero(broken)[:1]:
+            for task in np.flatnonzero(broken):
                 return f"task {jobs.task_names[task]} {what}"
         for sequence in self.sequences():
             for one, other in pairwise(sequence):

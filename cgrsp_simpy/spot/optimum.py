@@ -189,7 +189,6 @@ class _Program:
         """Return the minimum cost and a plan."""
         left = self.left(len(self.cells))
         value = np.full((self.idle + max(self.market.regions) + 1, len(left)), np.inf)
-        value[:, left == 0] = 0.0
         values, choices = [value], list[npt.NDArray[np.int16]]()
         for number in reversed(range(len(self.cells))):
             value, choice = self.before(number, values[-1])
@@ -271,7 +270,7 @@ class _Program:
         left, then = self.left(number), self.left(number + 1)
         least = np.full(int(left[-1] + more - then[0]) + 1, np.inf)
         least[: len(then)] = after - usd * then
-        window = min(self.cells[number].length, len(least) - 1) + 1
+        window = min(self.cells[number].length, len(least)) + 1
         least = scipy.ndimage.minimum_filter1d(
             least, window, mode="constant", cval=np.inf, origin=(window - 1) // 2
         )

@@ -70,7 +70,7 @@ def _uniformly(view: View) -> Choice:
         return Choice(None)
     begins_s = max(view.ready_s, view.now_s)
     behind_s = pace * (begins_s - view.now_s) - lead_s  # once its changeover is over
-    return Choice(view.on_demand, begins_s + behind_s / (1 - pace) if pace < 1 else inf)
+    return Choice(view.on_demand, begins_s + behind_s / (1 - pace))
 
 
 @checked

@@ -554,7 +554,7 @@ class Search:
         """Return whether a further step would break the limit, or cost too much."""
         fails, least = self.worst_near()
         too_few, too_many = tried.value[0] > 0, fails == 0 and tried.value[1] > least
-        return self.budget is None and (too_few if step < 0 else too_many)
+        return self.budget is None and (too_many if step == 1 else too_few)
 
     def _at(
         self, numbers: tuple[int, ...], policy: WaitingPolicy, place: int, number: int

@@ -268,7 +268,7 @@ class WaitingReport(Report):
         claims = run.claims[run.claims["resource"] % step == 0]
         claims["resource"] //= step
         needs = jobs["cores"] if self.model.shared else np.ones(len(jobs))
-        place, phase = (np.full(len(jobs), value) for value in (len(names), PHASES[-1]))
+        place, phase = (np.full(len(jobs), value) for value in (len(names), PHASES[1]))
         columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
         rented = np.rec.fromarrays(columns, CLAIM)[jobs["on_demand"]]
         rented = rented[rented["to_s"] > rented["from_s"]]

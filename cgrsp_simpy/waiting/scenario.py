@@ -357,7 +357,7 @@ class Scenario(Model):
                 "no fixed machine, and under ajw every job waits for one",
             ),
         ):
-            for row in np.flatnonzero(~allowed)[:1]:
+            for row in np.flatnonzero(~allowed):
                 raise InputError(
                     f"job {first_id + row} ({many(chunk.cores[row], 'core')},"
                     f" {chunk.memory_gb[row]:g} GB) fits on {nowhere}"

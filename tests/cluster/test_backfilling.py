@@ -59,6 +59,14 @@ LAST = ((1, 2, 25), (1, 2, 9))
                 ("conservative", [0, 10, 20, 30, 1]),
             )
         ),
+        # of three jobs that come at once, 20 s and 30 s long ones fit before the job of
+        # 8 GPUs, one after the other, and the job of 150 s does not
+        (
+            "conservative",
+            ((0, 4, 100), (1, 8, 100), (2, 4, 20), (2, 4, 150), (2, 4, 30)),
+            ONE_NODE,
+            [0, 100, 2, 200, 22],
+        ),
         # 2 GPUs are left on the head's node and 3 on the other: EASY places the long
         # job by best fit, and makes it wait; a reserved job starts on its node
         ("conservative", WAITS, TWO_NODES, [0, 0, 10, 2]),

@@ -16,10 +16,13 @@ from cgrsp_simpy.cluster.jobs import (
     Jobs,
     Mix,
     generate,
+    known,
     least_gpu_hours,
     least_of_any_law,
     mean_gpu_hours,
 )
+from cgrsp_simpy.cluster.replay import replay
+from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.papers.cluster.table import PUBLISHED, gpu_hours
 
 MANY = 20_000
@@ -293,6 +296,9 @@ test_invalid_values_give_a_one_line_error = refusals(
         r"widest job of the mix\(=32\) must be at most 16 GPUs, .* 0 in gpu_shares",
     ),
     (lambda: Mix(longest_s=1e16), r"longest_s\(=1e\+16\) must be .* at most 1e\+15"),
+    (lambda: Jobs([], [], [], [], None, [], None, None), "jobs contains no jobs"),
+    (lambda: replay(Scenario()), "source(=Offered(mix=Mix("),
+    (lambda: known(None), "uses a column that these jobs do not have"),
     (
         lambda: Jobs([0], [1], [1e16], [1], None, [0], None, None),
         r"duration_s or estimate_s of job 1\(=1e\+16\) must be at most 1e\+15",

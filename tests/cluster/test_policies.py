@@ -69,6 +69,13 @@ RECEIVED = ((0, 8, 10), (0, 4, 15), (1, 8, 5), (2, 8, 5), (3, 8, 5))
         # user 1's job still runs at 20 s
         ("las", RECEIVED, [0, 1, 0, 1, 2], [0, 10, 35, 30, 25]),
         ("fifo", RECEIVED, [0, 1, 0, 1, 2], [0, 10, 25, 30, 35]),
+        # user 0's first job, number 0, still runs
+        (
+            "las",
+            ((0, 7, 100), (0, 1, 10), (5, 1, 5), (5, 1, 5)),
+            [0, 1, 0, 1],
+            [0, 0, 15, 10],
+        ),
         # user 0's first job ends at 4 s, seen only at 20 s: it has received 8 x 4
         # GPU-seconds, not 8 x 20; user 1 40
         (

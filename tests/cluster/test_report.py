@@ -117,6 +117,12 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
                 "moves": 1,
             },
         ),
+        # 3 GPUs are free, 2 and 1; jobs of 2 and 3 cannot be moved
+        (
+            ((0, 2, 100), (0, 3, 200), (10, 3, 60), (60, 1, 1)),
+            (4, 4),
+            {"node_fragmentation_pct": 100, "consolidation_pct": 0, "moves": 0},
+        ),
     ],
 )
 def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):

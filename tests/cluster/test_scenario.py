@@ -19,7 +19,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
 from cgrsp_simpy.cluster.report import by_class, measured
-from cgrsp_simpy.cluster.scenario import Scenario
+from cgrsp_simpy.cluster.scenario import Scenario, StoppingRule
 from cgrsp_simpy.studies.subject import subject_of
 
 MIX_OF_ONE = Mix(gpus=((1,),), gpu_shares=(1.0,))
@@ -103,6 +103,25 @@ def test_jobs_arrive_until_no_more_work_waits_than_the_measured_and_later_jobs_m
     met = waiting.cumsum() / np.arange(1, len(jobs) + 1)
     ended = jobs["submit_s"] >= jobs["finish_s"][:100].max()
     assert np.flatnonzero(ended & (waiting <= met))[0] == len(jobs) - 1
+
+
+@pytest.mark.parametrize(("gpu_s", "stops"), [(2, True), (3, False)])
+def test_the_work_that_measured_and_later_jobs_met_is_counted_from_the_first(
+    gpu_s, stops
+):
+    """Job 0 is not measured; jobs 1 to 4 meet 6, 0, 0 and `gpu_s` GPU-seconds, and job
+    4 arrives after the ends of the measured jobs 1 and 2.
+    """
+    rule = StoppingRule(Offered(jobs=2, warm_up=1, after=9))
+    *_, last = (
+        getattr(rule, name)(*arguments)
+        for name, *arguments in (
+            *(("arrives", 0, 6), ("arrives", 1, 4), ("starts", 6), ("ends", 0)),
+            *(("starts", 4), ("ends", 1), ("arrives", 2, 8), ("starts", 8)),
+            *(("arrives", 3, gpu_s), ("ends", 2), ("arrives", 4, 1)),
+        )
+    )
+    assert (last, rule.settled) == (stops, stops)
 
 
 @pytest.mark.long

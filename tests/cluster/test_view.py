@@ -154,6 +154,11 @@ ANSWERS = {
         1.0,
         "assigned job 1 to None, which is not a list of pairs (node, GPUs)",
     ),
+    "a change": (
+        lambda view: setattr(view.nodes, "sizes", ()),
+        0.0,
+        "raised AttributeError: nodes are read-only: sizes",
+    ),
     "a slip": (
         lambda view: [(view.queue[7], ())],
         0.0,
@@ -187,6 +192,14 @@ test_a_scheduler_that_starts_no_job_gets_an_error_with_the_waiting_jobs = refusa
         lambda: simulate(jobs_of((0, 2, 5)), SMALL_NODES, lambda view: None),
         r"left 1 job waiting, job 0 \(2 GPUs, limit 5.00 s\), with 2 of 2 nodes"
         r" idle",
+    ),
+    (
+        lambda: simulate(
+            jobs_of((0, 2, 5), cores=[3]),
+            Cluster((4, 4), cores=(4, 4)),
+            lambda view: [(0, ((0, 2), (2, 2)))],
+        ),
+        r"assigned job 0 to \(\(0, 2\), \(2, 2\)\), which does not satisfy its demand",
     ),
     error=cg.PolicyError,
 )

@@ -27,7 +27,6 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
     "engine/resources.py": "engine/test_run.py",
     "market/figures.py": "market/test_measured.py",  # draws a report
     "logs": "logs/test_formats.py",  # the same rules for every format
-    "base/compiled.py": "rental/test_bulk.py",  # what is compiled with it
     "base/metric.py": "conftest.py",  # no float of the package is added in another way
     "plots": "plots/test_plots.py",  # draws each plot
     "rental/days.py": "theory/test_queues.py",

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest, norm, truncnorm
-from support import refusals
+from support import check_refused, refusals
 
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.dag.generate import (
@@ -296,3 +296,12 @@ test_an_impossible_training_graph_is_rejected = refusals(
     ({"parameters_gb": 1e308}, r"resident_mb of node r0 l3.0 update\(=inf\) must be"),
     call=lambda given: training_graph(**{"layers": 4, **given}),
 )
+
+
+def test_the_number_of_edges_between_layers_is_limited(monkeypatch):
+    """Five passes from layer to layer per replica and micro-batch, of 2 x 2 shards."""
+    monkeypatch.setattr("cgrsp_simpy.dag.generate.MOST_EDGES", 80)
+    assert training_graph(3, 1, 2, 2, 2).nodes == 84
+    monkeypatch.setattr("cgrsp_simpy.dag.generate.MOST_EDGES", 79)
+    words = "edges between layers(=80) must be at most 79"
+    check_refused(lambda: training_graph(3, 1, 2, 2, 2), words)

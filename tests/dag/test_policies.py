@@ -14,10 +14,10 @@ from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.studies.subject import subject_of
 
 
-def fork(unit=(), memory=(10, 4), bandwidth=1.0):
+def fork(unit=(), memory=(10, 4), bandwidth=1.0, **more):
     """Node a sends 2 GB to b and 1 GB to c; GPU 1 is twice as fast as GPU 0."""
     graph = cg.dag.Graph(
-        [4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c")
+        [4, 6, 8], [3, 2, 5], [(0, 1), (0, 2)], [2, 1], unit, ("a", "b", "c"), **more
     )
     return Problem(
         graph, cg.dag.Platform([1, 2], memory, [0, 0], [[0, bandwidth], [bandwidth, 0]])
@@ -225,6 +225,11 @@ WRONG = {
         by_name(a=0, b=0, c=1),
     ),
     "assigned job 2 to GPU 0, which is busy or already assigned": (fork(), all_to(0)),
+    # each unit keeps 3 MB, and nodes a and b have ended
+    "assigned job 2 to GPU 0, of whose memory 4 MB are left; it takes 8 MB": (
+        fork(resident_mb=(3, 3, 3)),
+        by_name(a=0, b=0, c=0),
+    ),
     "returned 0, which is neither a pair": (fork(), lambda view: [0]),
     "assigned 0, which is not a job": (fork(), lambda view: [(0, 0)]),
     "raised IndexError": (fork(), lambda view: [(view.queue[3], 0)]),

@@ -61,43 +61,6 @@ def test_tasks_that_have_ended_by_a_time_are_counted(ends, at_s):
     assert found == sum(end <= at_s for end in ends)
 
 
-@pytest.mark.parametrize(("other", "where"), [(0.1, 0), (0.9, 1)])
-def test_a_move_of_a_kick_takes_a_task_near_a_late_one_to_the_drawn_gpu(other, where):
-    """Two GPUs, each with late tasks; all draws but that of the GPU are the other's."""
-    instance = cg.hgsp.Instance(
-        *([10.0] * 6, [1.0] * 6, [0.0] * 6, [1.0] * 6, [0.0] * 6),
-        gpus=(cg.hgsp.Gpu("a", 10, 1.0), cg.hgsp.Gpu("b", 10, 1.0)),
-    )
-    state = state_of(from_sequences(instance, [[0, 1, 2], [3, 4, 5]]))
-    draw = np.full(descent.PER_ROUND, 1 - other)
-    draw[[0, 3, 4]] = 0.0, other, 0.9  # one move, to this GPU, no swap
-    descent.kick(state, rows_of(draw))
-    assert len(sequences_of(state)[where]) == 4
-    check(instance, state)
-
-
-@pytest.mark.slow
-def test_a_kick_makes_as_many_random_moves_as_are_drawn():
-    """From one to all: each depends on its own numbers, and none on further ones."""
-    start, rng = (
-        cg.hgsp.dispatch(cg.hgsp.generate("tasks1", 3), cg.hgsp.RULES["edd"]),
-        np.random.default_rng(0),
-    )
-
-    def kicked(*draw):
-        state = state_of(start)
-        descent.kick(state, rows_of(np.concatenate(draw)))
-        return str(sequences_of(state))
-
-    for moves in range(1, descent.KICKS + 1):
-        draw = rng.random(descent.PER_ROUND)
-        draw[0] = (moves - 0.5) / descent.KICKS
-        last, end = 2 + descent.PER_KICK * (moves - 1), 2 + descent.PER_KICK * moves
-        others = rng.random((8, descent.PER_ROUND))
-        assert {kicked(draw[:end], own[end:]) for own in others} == {kicked(draw)}
-        assert len({kicked(draw[:last], own[last:]) for own in others}) > 1
-
-
 @given(instances(most=6))
 @settings(max_examples=120)
 def test_no_insertion_is_better_than_the_best_move(instance):

@@ -270,6 +270,14 @@ def test_a_wrong_gpu_file_is_rejected_by_name(file, name, text, words):
     check_refused(lambda: cluster(str(file(text, name))), words)
 
 
+def test_gpus_are_read_from_a_table_or_toml(file):
+    for name, text in (
+        ("gpus.toml", GPU_TABLE),
+        ("gpus.csv", "name,memory_gb,speed\na,1,1\n"),
+    ):
+        assert cluster(str(file(text, name))) == (Gpu("a", 1.0, 1.0),)
+
+
 @pytest.mark.parametrize(
     ("text", "kept", "said"),
     [
@@ -283,13 +291,14 @@ def test_a_wrong_gpu_file_is_rejected_by_name(file, name, text, words):
             "c",
             "2 tasks fit on no GPU and are left out: line 2: task a; line 3: task b",
         ),
+        (f"{TIMED}a,5,9,1,3,1,2\n", "a", ""),
     ],
 )
 def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
     assert read_instance(file(text), (FAST, SLOW), skip_unfit=True).task_names == (
         kept,
     )
-    assert said in caplog.text
+    assert said in caplog.text and bool(said) == bool(caplog.text)
 
 
 @pytest.mark.parametrize(

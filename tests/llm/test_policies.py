@@ -75,6 +75,7 @@ def test_the_view_shows_the_remaining_work_of_replicas():
                 len(view.free),
                 view.backlog(replica),
                 view.room(replica),
+                view.need(view.queue[-1]),
             )
         )
         if not view.running:
@@ -82,7 +83,11 @@ def test_the_view_shows_the_remaining_work_of_replicas():
         return None
 
     subject_of(scenario([(0, 299, 1), (0.1, 99, 1)], max_batch=2)).run(watching)
-    assert seen == [(0.0, 1, 0, 1000), (0.1, 1, 299, 700), (0.299, 1, 0, 1000)]
+    assert seen == [
+        (0.0, 1, 0, 1000, 300),
+        (0.1, 1, 299, 700, 100),
+        (0.299, 1, 0, 1000, 100),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -60,10 +60,10 @@ def of(name, values):
 
 def test_both_targets_count():
     source = cg.llm.RequestList([0.0], [100], [3], [1.0])
-    for ttft_s, tpot_s, within in ((0.1, 0.01, 100), (0.09, 0.01, 0), (0.1, 0.009, 0)):
-        run = subject_of(
-            cg.llm.Scenario(source, ONE, STEPS, ttft_s + 1e-9, tpot_s + 1e-9)
-        ).run("fifo")
+    run = subject_of(cg.llm.Scenario(source, ONE, STEPS)).run("fifo")
+    for shares, within in (((1, 1), 100), ((0.9, 1), 0), ((1, 0.9), 0)):
+        targets_s = np.multiply(shares, run.jobs[["ttft_s", "tpot_s"]].tolist()[0])
+        run = subject_of(cg.llm.Scenario(source, ONE, STEPS, *targets_s)).run("fifo")
         assert run.summary()["goodput_pct"] == within
 
 

@@ -28,6 +28,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert (service.replicas, service.kv_tokens) == (4, 36_621)
     assert 32 * 640 < service.kv_tokens < 64 * 640
     assert Service(16, 8).replicas == 2
+    assert Service(1, 1, memory_gb=1.5, weights_gb=1.4995, kv_mb=0.2).kv_tokens == 2
     assert str(Service(16, 8)) == "16 h100-80gb, 8 per replica"
 
 

@@ -962,17 +962,18 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, file):
 def test_ids_that_are_not_numbers_are_in_the_comments_of_a_schedule(
     file, first, second
 ):
-    rows = f"{first},0.5,5.25,2\n{second},1,5,1\n"
-    jobs = jobs_of(read_log(file(f"job_id,submit_s,service_s,gpus\n{rows}")))
+    rows = f"{first},0.5,5.25,2,12\n{second},1,5,1,7\nc,1,5,1,\n"
+    jobs = jobs_of(read_log(file(f"job_id,submit_s,service_s,gpus,user\n{rows}")))
     text = schedule_text(
         simulate_cluster(
             jobs, cg.cluster.Cluster((2,)), cg.cluster.make_scheduler("fifo")
         )
     )
     assert f"; Note: job 1 is {first}\n; Note: job 2 is {second}\n" in text
-    assert text.splitlines()[-2:] == [
-        "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 -1 -1 -1 -1 -1 -1 -1",
-        "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",
+    assert text.splitlines()[-3:] == [
+        "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 12 -1 -1 -1 -1 -1 -1",
+        "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 7 -1 -1 -1 -1 -1 -1",
+        "3 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",
     ]
 
 

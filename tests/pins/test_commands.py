@@ -90,6 +90,35 @@ def write_files(folder):
             swf.format(n, at, wait, run, cores, cores, 2 * run, n % 5)
             for n, (at, wait, run, cores) in enumerate(jobs, 1)
         ),
+        "chain.csv": "job_id,submit_s,start_s,service_s,gpus,user,after,think_s\n"
+        + "".join(
+            f"{n},{9 * n},{9 * n + 40 * (n % 3)},{90 + at % 200},{1 + at % 4},{n % 3},"
+            f"{n - n % 4 if n % 4 else ''},{at % 50 if n % 4 else ''}\n"
+            for n, at in enumerate(times)
+        ),
+        "lab.toml": "".join(
+            f"[[gpu]]\nserver = '{server}'\ntflops = {tflops}\nmemory_gb = {gb}\n"
+            "count = 2\n"
+            for server, tflops, gb in (("a", 9, 40), ("b", 15, 24))
+        )
+        + "".join(
+            f"[[link]]\none_end = '{one}'\nother_end = '{other}'\n"
+            f"gb_per_s = {speed}\nlatency_s = 0.1\n"
+            for one, other, speed in (("a", "a", 30), ("a", "b", 4), ("b", "b", 9))
+        ),
+        **{
+            f"zone{number}.json": json.dumps(
+                {
+                    "metadata": {"gap_seconds": 600},
+                    "data": [int(k * k % period < period / 2) for k in range(400)],
+                }
+            )
+            for number, period in enumerate((7, 37, 101))
+        },
+        "gpus.csv": "name,memory_gb,speed\na,24,30\nb,80,90.5\n",
+        "sizes.csv": "name,cores,memory_gb,price_per_h,boot_s,minimum_s,spot_per_h,"
+        "interruptions_per_h,reserved_1y_per_h\nsmall,4,16,0.2,60,300,0.08,0.1,0.1\n"
+        "large,16,64,0.75,90,60,0.3,0.2,0.35\n",
         "short.csv": "submit_s,service_s,user\n"
         + "".join(f"{at},{20 + at % 90},{'abc'[at % 3]}\n" for at in times),
     }

@@ -16,7 +16,15 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.analysis.solver import SOLVED
+from cgrsp_simpy.base.compiled import rows_of
+from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.cluster import jobs
+from cgrsp_simpy.dag import generate
+from cgrsp_simpy.hgsp import bounds, descent
+from cgrsp_simpy.hgsp.exact import solve_exact
 from cgrsp_simpy.hgsp.generate import LEVELS
+from cgrsp_simpy.hgsp.search import state_of
 from cgrsp_simpy.market.measured import PolledModel
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.market.stock import Stock
@@ -24,10 +32,11 @@ from cgrsp_simpy.papers.thesis.statements import CLAIMS, judge
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.studies.subject import subject_of
+from cgrsp_simpy.waiting.formulas import closed_form
 from cgrsp_simpy.waiting.jobs import DAY_S, ListedJobs
 from cgrsp_simpy.waiting.machines import M5, Prices, Size
 from cgrsp_simpy.waiting.plan import Limit, Search, plan
-from cgrsp_simpy.waiting.policies import Mispredictions
+from cgrsp_simpy.waiting.policies import Mispredictions, waiting_policy
 from cgrsp_simpy.waiting.report import of_trials
 
 PINS = Path(__file__).with_name("sums.json")
@@ -47,6 +56,25 @@ def columns(value, name=""):
     if value is None or value != value:
         return {}
     return {name.strip(): value if isinstance(value, str) else float(f"{value:.9g}")}
+
+
+def weighted(part):
+    """Return a sum of an array in which each place has its own weight."""
+    values = part.toarray() if hasattr(part, "toarray") else np.array(part, float)
+    finite = np.where(np.isinf(values), 7 * np.sign(values), values)
+    return float(np.sum(finite * np.random.default_rng(0).random(finite.shape)))
+
+
+def arrays(*values):
+    """Return each array of some objects as a weighted sum."""
+    return [
+        {
+            name: weighted(part)
+            for name, part in vars(value).items()
+            if isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+        }
+        for value in values
+    ]
 
 
 def sums(scenario, policy, seeds):
@@ -100,33 +128,115 @@ SPOT = {
 }
 
 
-def programmed():
-    """Return the dynamic program of a market, and one of its steps."""
+def aged(seed, polls=4000):
+    """Return a zone with times of one poll, of 10 or of 90, and a price."""
+    rng = np.random.default_rng(seed)
+    status = np.resize([True, False], polls).repeat(rng.choice([1, 10, 90], polls))
+    return Series.of(f"us-east-{seed}a", 600, status[:polls], [0.5 + seed / 9] * polls)
+
+
+def programmed(*zones):
+    """Return the dynamic program of a market, and one of its steps; numbers of arrays
+    are weighted by their positions.
+    """
     seen = []
 
     def watching(view):
-        if len(seen) < 3:
-            program = expected.Plan(view)
+        if not seen:
+            program, rng = expected.Plan(view), np.random.default_rng(0)
             shape = (2 + len(program.up), program.up.shape[1], len(program.slack))
-            after = np.random.default_rng(0).random(shape)
-            value, choices = program.step(after, np.arange(shape[2]) - 3)
+            value, choices = program.step(rng.random(shape), np.arange(shape[2]) - 3)
             parts = {
-                "states": program.chance**2,
-                "value": np.where(np.isinf(value), 0.0, value),
+                "states": program.chance,
+                "value": value,
                 "choices": choices,
                 "solved": program.choices[1:],
                 "late": program.late,
                 "shape": program.choices.shape,
             }
-            sums = {name: float(np.sum(part)) for name, part in parts.items()}
-            seen.append((program.lost, program.numbers, program.moving, sums))
+            sums = {name: weighted(part) for name, part in parts.items()}
+            terms = (program.ages_h, program.lost, program.numbers, program.moving)
+            seen.append((*terms, sums))
         if view.on is None:
             yield view.job, view.on_demand
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expected, "STEPS", 60)
-        subject_of(SPOT["three zones"]).run(watching, 1)
+        source = cg.spot.Traces(zones, 0.5) if zones else traces()
+        subject_of(replace(SPOT["three zones"], source=source)).run(watching, 1)
     return seen
+
+
+# ---- tasks on GPUs ----
+
+
+def tasks(seed, number=9):
+    """Return tasks in whole numbers, so that much falls on the same instant."""
+    rng = np.random.default_rng(seed)
+    arrival_s = np.cumsum(rng.choice([0, 0, 1, 2, 5], number))
+    return cg.hgsp.Instance(
+        rng.integers(1, 5, number).astype(float),
+        rng.choice([4.0, 8.0, 16.0], number),
+        arrival_s + rng.integers(0, 8, number),
+        rng.integers(0, 3, number).astype(float),
+        arrival_s,
+        [cg.hgsp.Gpu("a", 8, 1), cg.hgsp.Gpu("b", 16, 2), cg.hgsp.Gpu("c", 16, 1)],
+        free_s=[0.0, 1.0, 2.0],
+    )
+
+
+def moved():
+    """Return the best moves of tasks, and what rounds of a search make of them."""
+    found = []
+    for seed, number in enumerate((9, 9, 9, 12, 12, 15, 20, 60, 60)):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(number)
+        start = cg.hgsp.greedy_assignment(tasks(seed, number), order)
+        state, best = state_of(start), state_of(start)
+        draws = rows_of(rng.random((3, descent.PER_ROUND)))
+        for moves in (0, 30 + 50 * seed):
+            rounds = descent.rounds(state, best, draws, moves)
+            values = descent.objective(state), descent.objective(best)
+            best_moves = [descent.best_move(state, task, 1e-9) for task in order]
+            plans = state.gpu, state.place, best.gpu, best.place, best_moves
+            found.append((rounds, values, state.ends[0], state.ends[1]))
+            found.append([weighted(plan) for plan in plans])
+    return found
+
+
+def bounded():
+    """Return the linear programs of tasks, and bounds with prices in place of the
+    solver's, with few nodes, and of many tasks.
+    """
+    found = []
+
+    def solver(*parts, **terms):
+        for term in terms.values():
+            parts += (*vars(term).values(),) if hasattr(term, "lb") else (term,)
+        arrays = [part for part in parts if not isinstance(part, str | dict)]
+        found.append([weighted(part) for part in arrays])
+        dual = -np.random.default_rng(0).random(len(terms.get("b_ub", ())))
+        fields = {"x": None, "mip_dual_bound": None, "status": SOLVED}
+        return SimpleNamespace(**fields, ineqlin=SimpleNamespace(marginals=dual / 9))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scipy.optimize.linprog", solver)
+        patch.setattr("scipy.optimize.milp", solver)
+        patch.setattr("cgrsp_simpy.hgsp.exact.START_MOVES", 60)
+        patch.setattr(bounds, "MOST_TASKS", 6)
+        patch.setattr(bounds, "MOST_VARIABLES", 90)
+        for seed in range(6):
+            many, few = (
+                replace(each, deadline_s=each.arrival_s, free_s=np.zeros(3))
+                for each in (tasks(seed, 13), tasks(seed, 4 + seed))
+            )
+            found.append([solve_exact(few).bound, bounds.by_capacity(few)])
+            found.append([bounds.by_capacity(many), bounds.by_few(tasks(seed, 20))])
+            found += [
+                bounds.least_of_few(few, range(4 + seed), nodes)
+                for nodes in (0, 4, 20, 80)
+            ]
+    return found
 
 
 # ---- jobs that wait ----
@@ -290,12 +400,55 @@ CASES = {
         planned, log(16), budget=25_000.0, sizes=PAIR, policies=["compound:short_s=60"]
     ),
     "plan that grows": partial(
-        planned, log(14), "p90=1h", sizes=PAIR, growth=0.2, policies=["sww"], seed=1
+        planned, log(23), "p90=1h", sizes=PAIR, growth=0.2, policies=["sww"], seed=1
     ),
     "search": searched,
     "bursty jobs": generated,
+    "closed forms": lambda: arrays(
+        *(
+            closed_form(waiting_policy(text), 2.5, 1.0, [1, 2, 3, 4, 9])
+            for text in ("ajw", "njw", "ajw-t:wait_s=2", "ljw:short_s=0.3")
+        ),
+        *(
+            closed_form(policy, 0.2, 30.0, np.arange(1, 12), Prices(2, 3), *terms)
+            for policy in (waiting_policy("sww:wait_s=20"),)
+            for terms in ((), (Mispredictions(0.2, 0.1),), (Mispredictions(1.0),))
+        ),
+        *(
+            closed_form(compound, 0.2, 30.0, [2, 5, 8], as_printed=as_printed)
+            for compound in (waiting_policy("compound:wait_s=20,short_s=9"),)
+            for as_printed in (False, True)
+        ),
+    ),
+    "drawn graphs": lambda: arrays(
+        cg.dag.training_graph(5, 2, 3, 3, 2),
+        cg.dag.training_graph(4, 4, 6, 1, 1, "1f1b", samples=7.0, parameters_gb=0.3),
+        cg.dag.training_graph(3, 1, 2, 2, 3, activation_gb=0.5, work_tflop=0.0),
+        generate.erdos_renyi(40, 3.0, seed=2),
+        generate.erdos_renyi(17, 2.5, "large", seed=5),
+        generate.star(9),
+        cg.dag.Servers(7, per_server=3, tflops=(1.0, 2.5)).platform(),
+    ),
+    "drawn jobs": lambda: arrays(
+        cg.hgsp.generate("tasks4", 3),
+        cg.hgsp.generate(cg.hgsp.Level(30, "medium", 3.0, (0.5, 2), (1, 9)), 4),
+        jobs.generate(jobs.Mix(overestimate=1.0), 90, 0.8, cg.cluster.Cluster((64,))),
+        *(
+            cg.llm.Offered(40, 2.0, 900, 100, cv, "short").draw(Draw(6))
+            for cv in (0.0, 2.0)
+        ),
+    ),
     "program": programmed,
+    "program of ages": partial(programmed, aged(0)),
+    "program of two ages": partial(programmed, aged(1), aged(2)),
+    "program of six zones": partial(programmed, *map(aged, (5, 0, 3, 4, 2, 1))),
+    "ages": lambda: [
+        expected.classes_of([aged(zone, 30 + 9 * seed) for zone in range(seed % 3 + 1)])
+        for seed in range(40)
+    ],
     "levels of tasks": LEVELS.values,
+    "moves of tasks": moved,
+    "bounds of tasks": bounded,
     "fit": fitted,
     "polls": counted,
     "sentences": sentences,

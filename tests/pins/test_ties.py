@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pins.test_sums import columns
+from pins.test_sums import columns, tasks
 from random_scenarios import WHOLE_TIMES
 
 import cgrsp_simpy as cg
@@ -106,19 +106,8 @@ def cluster(seed):
 
 
 def hgsp(seed):
-    rng = np.random.default_rng(seed)
-    arrival_s = np.sort(steps(rng, 9, 1.0))
-    instance = cg.hgsp.Instance(
-        rng.integers(1, 5, 9).astype(float),
-        rng.choice([4.0, 8.0, 16.0], 9),
-        arrival_s + rng.integers(0, 8, 9),
-        rng.integers(0, 3, 9).astype(float),
-        arrival_s,
-        [cg.hgsp.Gpu("a", 8, 1), cg.hgsp.Gpu("b", 16, 2), cg.hgsp.Gpu("c", 16, 1)],
-        free_s=[0.0, 1.0, 2.0],
-    )
     return cg.hgsp.Scenario(
-        instance,
+        tasks(seed),
         delay_s=seed % 2,
         unknown_arrivals=seed == 5,
         replan_s=10 if seed == 5 else None,

@@ -116,6 +116,36 @@ def test_a_plan_is_looked_up_by_time_left_job_zones_and_slack(zones, left, slack
         assert Plan.best(plan, view) == place
 
 
+@pytest.mark.parametrize(
+    ("dear", "spot", "moving", "at", "age_h", "stale"),
+    [
+        (10.0, 1.0, 0.1, 5, 4.0, False),
+        (11.0, 1.0, 0.0, 5, 4.0, False),  # by a tenth
+        (11.1, 1.0, 0.0, 5, 4.0, True),
+        (8.9, 1.0, 0.0, 5, 4.0, True),
+        (10.0, 1.2, 0.0, 5, 4.0, True),
+        (10.0, 1.2, 0.0, 5, 3.0, True),
+        (10.0, 1.2, 0.0, 5, 2.9, False),  # it is new
+        (10.0, 1.0, 0.1, 6, 3.0, True),  # the checkpoint is elsewhere
+        (10.0, 1.0, 0.1, 6, 2.9, False),
+        (10.0, 1.0, 0.0, 6, 4.0, False),
+    ],
+)
+def test_a_plan_is_renewed_once_prices_or_the_region_have_changed(
+    dear, spot, moving, at, age_h, stale
+):
+    """Made at 1 h, for prices of 10 on demand and of 1 in zone 7."""
+    plan = SimpleNamespace(numbers=[7], prices=[10.0, 1.0], at=5, made_s=3600.0)
+    view = SimpleNamespace(
+        dear=SimpleNamespace(usd_per_h=dear),
+        zones={7: SimpleNamespace(usd_per_h=spot)},
+        checkpoints=SimpleNamespace(moving_usd=moving),
+        at=at,
+        now_s=3600 * (1 + age_h),
+    )
+    assert Plan.stale(plan, view) == stale
+
+
 # ---- observations during the run, prices, many zones ----
 
 
@@ -137,13 +167,6 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
     for now_s, series in known:
         assert series.steps == first + now_s // 600
         assert series.status.tolist() == status[: series.steps].tolist()
-
-
-def test_a_plan_has_four_zones_at_most(monkeypatch):
-    numbers = []
-    monkeypatch.setattr(Plan, "best", lambda plan, _: numbers.append(plan.numbers))
-    cg.simulate(cg.spot.Scenario(zones=5), "expected-cost", 0)
-    assert len(numbers[0]) == 4
 
 
 def test_a_zone_is_chosen_by_its_price(monkeypatch):

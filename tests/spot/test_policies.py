@@ -7,6 +7,7 @@ from spot.cases import DOWN_UP_DOWN, carried_out, course, zone
 
 from cgrsp_simpy.market.zones import Price
 from cgrsp_simpy.spot.job import Checkpoints
+from cgrsp_simpy.spot.view import Choice, Ruled
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,16 @@ from cgrsp_simpy.spot.job import Checkpoints
                 (0, 200.0, 500.0, "taken"),
                 (1, 640.0, None, None),
             ],
+        ),
+        # two moves at 0 s would be one too many
+        (
+            Ruled(
+                "to and fro",
+                lambda view: Choice(
+                    view.on_demand if view.on is None or view.now_s else None
+                ),
+            ),
+            [(1, 0.0, 1050.0, "done")],
         ),
         # what is left after spot is as cheap at any later time
         ("optimum", [(0, 200.0, 500.0, "taken"), (1, None, None, "done")]),
@@ -127,18 +138,22 @@ def test_lost_work_and_moved_data_are_paid_for():
         write_s=100, size_gb=10, transfer_usd_per_gb=0.02, storage_usd_per_gb_month=7.3
     )
     run = carried_out("greedy", zones, checkpoints=saved)
-    figures = run.summary()
     assert [stay.to_s for stay in run.plan.stays] == pytest.approx(
         [400.0, 400 + 50 + 1000 - 250]
     )
-    assert figures["lost_h"] == pytest.approx(100 / 3600)
-    assert figures["spot_usd"] == pytest.approx(1200 / 3600)
-    assert figures["transfer_usd"] == pytest.approx(0.2)
-    assert figures["storage_usd"] == pytest.approx(0.1 * 1200 / 3600)
-    assert figures["cost_usd"] == pytest.approx(1200 / 3600 + 0.2 + 0.1 * 1200 / 3600)
+    expected = {
+        "lost_h": 100 / 3600,
+        "spot_usd": 1200 / 3600,
+        "transfer_usd": 0.2,
+        "storage_usd": 0.1 * 1200 / 3600,
+        "cost_usd": 1200 / 3600 + 0.2 + 0.1 * 1200 / 3600,
+    }
+    assert {name: run.summary()[name] for name in expected} == pytest.approx(expected)
 
 
 def test_on_demand_that_has_run_out_is_waited_for():
+    late = course("optimum", [zone((0, False))], on_demand=zone((0, False)))
+    assert late == [(1, 1600.0, 2650.0, "done")]
     out = zone((0, False), (400, True))
     found = course("on-demand", [zone((0, False))], on_demand=out)
     assert found == [(1, 400.0, 1450.0, "done")]

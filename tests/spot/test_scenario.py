@@ -1,9 +1,7 @@
 """A job on spot instances as a model: course, costs, rows, sweeps, errors, command."""
 
 import json
-import math
 
-import pytest
 from market.snapshots import trace
 from spot.cases import DOWN_UP_DOWN, HISTORY, carried_out, course, zone
 from support import output, refusals
@@ -11,7 +9,6 @@ from support import output, refusals
 import cgrsp_simpy as cg
 from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.spot.job import Checkpoints, Stay
-from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.studies.subject import subject_of
 
 SMALL = cg.spot.Scenario(hours=8.0, deadline=10.0)
@@ -70,21 +67,6 @@ def test_a_run_has_one_row_with_terms_times_and_figures():
     [row] = run.rows()
     assert row["overhead_s"] == 360.0
     assert row["cost_usd"] == run.summary()["cost_usd"]
-
-
-@pytest.mark.slow
-def test_the_optimum_saves_all_that_can_be_saved():
-    study = cg.compare(SMALL, COMPARED, range(4))
-    some = [cost < 99.9 for cost in study.values("optimum", "cost_pct")]
-    # on seed 1 there is no spot instance in time
-    assert some == [True, False, True, True]
-    for name, share in (("optimum", 100), ("on-demand", 0)):
-        saved = study.values(name, "saving_pct")
-        wanted = [share if there else math.nan for there in some]
-        assert saved == pytest.approx(wanted, nan_ok=True)
-    assert study.values("on-demand", "cost_pct") == pytest.approx([100] * 4)
-    for name in COMPARED:
-        assert not any(study.values(name, "missed"))
 
 
 test_invalid_values_give_a_one_line_error = refusals(

@@ -172,8 +172,20 @@ CLOSES = [
 ]
 
 
+# the same, and there is none on demand two changes before
+BRIEFLY = [CLOSES[0], Place([0, 0, 0, 1, 1, 0, 0, 0, 0], [3.0] * 9, True, None)]
+# the checkpoint is in the second region when its instance is taken, and stays there
+AWAY = [
+    Place([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [2.9] * 11, False, "us-east-1"),
+    Place([1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1], [0.3] * 11, False, "us-west-2"),
+    Place([1] * 11, [3.0] * 11, True, None),
+]
+
+
 @given(priced_cases())
 @example((terms(5, 9, 1), CLOSES, Checkpoints(write_s=30.0)))
+@example((terms(5, 9, 1), BRIEFLY, Checkpoints(write_s=30.0)))
+@example((terms(5, 11, 1), AWAY, Checkpoints(size_gb=1, transfer_usd_per_gb=0.01)))
 @settings(max_examples=100)
 def test_with_prices_and_checkpoints_too(case):
     job, places, saved = case

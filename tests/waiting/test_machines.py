@@ -20,6 +20,7 @@ from cgrsp_simpy.waiting.machines import (
     read_sizes,
     rent_per_h,
     rented,
+    shared_machines,
 )
 from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
@@ -120,10 +121,19 @@ def test_a_missing_price_table_is_rejected(tmp_path):
 
 def test_best_fit_leaves_the_fewest_free_gpus():
     room = Room([Size("a", 8, 32, 1), Size("b", 4, 16, 1), Size("c", 4, 8, 1)])
-    assert room.best(4, 4) == 2  # fewest cores left, then least memory
-    assert room.best(4, 12) == 1
-    assert room.best(5, 0) == 0
-    assert room.best(9, 0) is room.best(1, 33) is None
+    # fewest cores left, then least memory
+    needs = [
+        (4, 4),
+        (4, 8),
+        (4, 12),
+        (4, 16),
+        (4, 17),
+        (5, 0),
+        (8, 32),
+        (9, 0),
+        (1, 33),
+    ]
+    assert [room.best(*need) for need in needs] == [2, 2, 1, 1, 0, 0, 0, None, None]
     room.put(0, 2, 2)
     assert room.best(2, 2) == 0
     room.put(0, 8, 32)
@@ -173,6 +183,11 @@ test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: cg.waiting.Scenario(two(), waiting_policy("ajw"), 0), ["machines(=0)"]),
     (lambda: cg.waiting.Scenario(two(), waiting_policy("njw"), -1), ["machines(=-1)"]),
     (lambda: cg.waiting.Scenario(two(), waiting_policy("ajw"), ()), ["machines"]),
+    (lambda: shared_machines("0x64"), ["machines(=0)", ">= 1"]),
+    (lambda: shared_machines("1000001x64"), ["machines(=1000001)", "1,000,000"]),
+    (lambda: shared_machines("3x2.5"), ["cores of a machine(=2.5)", "whole number"]),
+    (lambda: shared_machines("3"), ["machines(='3')", "such as 3, 3x64"]),
+    (lambda: shared_machines("3x1x1x1"), ["machines(='3x1x1x1')", "such as 3, 3x64"]),
     (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
     (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
     (

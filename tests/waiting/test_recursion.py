@@ -48,24 +48,28 @@ def test_mispredicted_jobs_wait_in_vain():
 
 
 @pytest.mark.parametrize("run_s", [0, 1e-10])
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "starts_s"),
+    [
+        # the first job goes to the smaller machine; so the second goes to the larger,
+        # until 50 s later; the third finds no room until the first is gone; the last
+        # needs all of the larger
+        ((4, 5), [(0, 0, 2), (0, 50, 4), (0, 100, 4), (10, 1, 5)], [0, 0, 0, 50]),
+        # next to the first, the second fits best, and the last has to wait for it
+        ((5, 3), [(0, 0, 4), (0, 50, 1), (10, 1, 5)], [0, 0, 50]),
+    ],
+)
 def test_a_job_that_ends_as_it_starts_holds_its_cores_for_those_that_start_with_it(
-    run_s,
+    run_s, sizes, jobs, starts_s
 ):
-    """Of the instants that differ at 2^24 s, none is 1e-10 s on. Two machines, of 4 and
-    5 cores: the first job, of 2, goes to the smaller; so the second, of 4, goes to the
-    larger, until 50 s later; the third, of 4, finds no room until the first is gone;
-    the last needs all of the larger.
-    """
+    """Of the instants that differ at 2^24 s, none is 1e-10 s on."""
     now = 2.0**24
-    jobs = jobs_of(
-        (now, run_s, 2, 0), (now, 50, 4, 0), (now, 100, 4, 0), (now + 10, 1, 5, 0)
-    )
-    case = cg.waiting.Scenario(
-        jobs, waiting_policy("ajw"), (Size("a", 4, 16, 1), Size("b", 5, 16, 1))
-    )
+    rows = ((now + at_s, time_s or run_s, cores, 0) for at_s, time_s, cores in jobs)
+    machines = [Size(f"{cores} cores", cores, 16, 1) for cores in sizes]
+    case = cg.waiting.Scenario(jobs_of(*rows), waiting_policy("ajw"), machines)
     for run in (simulated, follow):
         starts = run(case, keep=True).jobs["start_s"]
-        assert (starts - now).tolist() == [0, 0, 0, 50]
+        assert (starts - now).tolist() == starts_s
 
 
 @pytest.mark.parametrize("policy", ["ajw", "sww:wait_s=6", "ajw-t:wait_s=6", "njw"])
@@ -160,3 +164,4 @@ def test_a_balking_job_takes_an_idle_machine_of_a_conserving_pool_only_at_once()
             jobs = run(case, keep=True).jobs
             assert jobs["on_demand"].tolist() == [False, sent]
             assert waits_s(jobs).tolist() == [0, 0]
+            assert jobs["finish_s"].tolist() == [10, submit_s + 5]

@@ -34,16 +34,28 @@ def events_of(case, seed=0):
 FOUR = jobs_of((0, 100, 1, 0), (10, 50, 1, 0), (20, 30, 1, 0), (100, 5, 1, 0))
 
 
-def test_the_events_of_four_jobs_on_one_machine_with_60_s_patience():
-    policy = waiting_policy("ajw-t", wait_s=60)
-    assert events_of(cg.waiting.Scenario(FOUR, policy, 1)) == [
-        (0, "submit", 1, ()), (0, "start", 1, (0,)),
-        (10, "submit", 2, ()), (20, "submit", 3, ()),
-        (70, "gives up", 2, ()), (70, "rents", 2, ()),
-        (80, "gives up", 3, ()), (80, "rents", 3, ()),
-        (100, "finish", 1, (0,)), (100, "submit", 4, ()), (100, "start", 4, (0,)),
-        (105, "finish", 4, (0,)), (110, "finish", 3, ()), (120, "finish", 2, ()),
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "events"),
+    [
+        ("ajw-t:wait_s=60", [
+            (0, "submit", 1, ()), (0, "start", 1, (0,)),
+            (10, "submit", 2, ()), (20, "submit", 3, ()),
+            (70, "gives up", 2, ()), (70, "rents", 2, ()),
+            (80, "gives up", 3, ()), (80, "rents", 3, ()),
+            (100, "finish", 1, (0,)), (100, "submit", 4, ()), (100, "start", 4, (0,)),
+            (105, "finish", 4, (0,)), (110, "finish", 3, ()), (120, "finish", 2, ()),
+        ]),
+        # jobs 3 and 4 are shorter than 50 s
+        ("ljw:short_s=50", [
+            (0, "submit", 1, ()), (0, "start", 1, (0,)), (10, "submit", 2, ()),
+            (20, "submit", 3, ()), (20, "rents", 3, ()), (50, "finish", 3, ()),
+            (100, "finish", 1, (0,)), (100, "submit", 4, ()), (100, "rents", 4, ()),
+            (100, "start", 2, (0,)), (105, "finish", 4, ()), (150, "finish", 2, (0,)),
+        ]),
+    ],
+)  # fmt: skip
+def test_the_events_of_four_jobs_on_one_machine(policy, events):
+    assert events_of(cg.waiting.Scenario(FOUR, waiting_policy(policy), 1)) == events
 
 
 def test_a_hindsight_balking_job_rents_from_its_arrival():
@@ -128,7 +140,7 @@ def cases(draw):
     )
     machines = draw(st.sampled_from([1, 2, 5, (PAIR[0],), PAIR]))
     return cg.waiting.Scenario(
-        jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf"]))
+        jobs, policy, machines, draw(st.sampled_from(["fcfs", "sjf", by_hand]))
     )
 
 
@@ -339,6 +351,7 @@ def test_rented_machines_are_billed_by_size_row_by_row():
         keep=True,
     )
     assert run.jobs["on_demand"].tolist() == [False, True, True]
+    assert [row["wait_s"] for row in run.rows()] == [0, 0, 0]
     # to the last end; two machines, two hours each
     owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2
     work = (1800 + 1800 + 2 * 3540) / 3600

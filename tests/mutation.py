@@ -466,6 +466,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "and interval(self._difference_s(name)).low < GRACE_S",
     ): "no end of an interval is exactly this one",
     (
+        "dag/search.py",
+        "self.best, self.best_order = np.empty(1, dtype=np.int64), order",
+    ): "the first plan replaces it",
+    (
         "dag/platform.py",
         "one == other, source * self.gpus + target, 1 - one * self.gpus - other",
     ): "numbers of links need only differ, and no GPU sends data to itself",

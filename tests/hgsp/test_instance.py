@@ -291,7 +291,7 @@ def test_gpus_are_read_from_a_table_or_toml(file):
             "c",
             "2 tasks fit on no GPU and are left out: line 2: task a; line 3: task b",
         ),
-        (f"{TIMED}a,5,9,1,3,1,2\n", "a", ""),
+        (f"{TIMED}a,40,9,1,3,inf,2\n", "a", ""),  # it just fits
     ],
 )
 def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):

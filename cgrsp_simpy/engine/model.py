@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import get_annotations, getattr_static, isfunction
 from typing import Any, ClassVar
 
-from cgrsp_simpy.base.checks import InputError
+import numpy as np
+
+from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.resources import ResourceSpec
@@ -36,6 +38,27 @@ MOVED_TO_SUBJECT = {
     ),
 }
 """What was called on a model in the last release -> its name now."""
+
+
+def _is_functions(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(callable, value.values()))
+
+
+def _is_columns(value: Any) -> bool:
+    try:
+        np.dtype([*value.items()])
+    except (AttributeError, TypeError, ValueError):
+        return False
+    return True
+
+
+ATTRIBUTES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "policies": (_is_functions, "a mapping from names to functions"),
+    "compared": (lambda value: isinstance(value, (list, tuple)), "a list of policies"),
+    "columns": (_is_columns, 'a mapping from names to NumPy types, such as "f8"'),
+    "report": (lambda value: isinstance(value, type), "a subclass of Report"),
+}
+"""Class attribute of a model -> whether a value is allowed, and what is allowed."""
 
 
 class Model:
@@ -98,6 +121,10 @@ class Model:
                 )
         for name in (MOVED.keys() & vars(cls).keys()) - parameters:
             raise InputError(f"{cls.__name__}.{name} is now {MOVED[name]}")
+        for name, (is_allowed, allowed) in ATTRIBUTES.items():
+            value = getattr_static(cls, name)
+            is_valid = isinstance(value, property) or is_allowed(value)
+            require(is_valid, f"{cls.__name__}.{name}", value, allowed)
 
     def __getattr__(self, name: str) -> Any:
         if name == "name":

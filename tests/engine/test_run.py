@@ -418,6 +418,22 @@ def test_a_field_named_like_an_attribute_of_model_is_rejected(bases, body, name)
     check_refused(lambda: type("Own", (*bases, cg.Model), body), message)
 
 
+test_a_class_attribute_of_a_wrong_kind_is_rejected = refusals(
+    *(
+        ({name: value}, f"Own.{name}(={value!r}) must be {allowed}")
+        for name, value, allowed in (
+            ("policies", ["first"], "a mapping from names to functions"),
+            ("policies", {"own": "first"}, "a mapping from names to functions"),
+            ("compared", "first", "a list of policies"),
+            ("columns", ["late_s"], "a mapping from names to NumPy types"),
+            ("columns", {"late_s": "seconds"}, "a mapping from names to NumPy types"),
+            ("report", 5, "a subclass of Report"),
+        )
+    ),
+    call=lambda body: type("Own", (cg.Model,), body),
+)
+
+
 @pytest.mark.parametrize(
     "annotation", [ClassVar, ClassVar[dict], "ClassVar", "t.ClassVar[dict]"]
 )

@@ -125,12 +125,17 @@ class Study(HoldsPolicies, Results):
     @property
     def shown(self) -> Sequence[str]:
         """The figures shown in the table."""
-        return self._report.shown or self.figures
+        return self._of_report(self._report.shown)
 
     @property
     def tested(self) -> Sequence[str]:
         """The figures tested against the first policy."""
-        return self._report.tested or self.figures
+        return self._of_report(self._report.tested)
+
+    def _of_report(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names; all figures instead if no run has any of these."""
+        has_some = any(name in self.figures for name in names)
+        return names if has_some or not self.figures else self.figures
 
     @property
     def title(self) -> str:

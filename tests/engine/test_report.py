@@ -176,3 +176,10 @@ def test_the_measurements_of_a_model_are_among_its_figures():
     study = cg.compare(Licensed(jobs=4, gap_s=5.0), ["first"], seeds=[0])
     # taken: 1 from 0 to 5, 2 from 5 to 20, 1 from 20 to 25
     assert study.values("first", "licences_level") == [3 - (5 + 2 * 15 + 5) / 25]
+
+
+def test_a_report_with_other_figures_shows_and_tests_these():
+    report = type("Late", (cg.Report,), {"summary": lambda self, run: {"late": 9.0}})
+    study = cg.compare(type("Shop", (Shop,), {"report": report})(jobs=1), seeds=[0])
+    assert "first   9.00" in str(study)
+    assert study.tested == study.shown == ["late"]

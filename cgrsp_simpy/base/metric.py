@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import reduce
+from numbers import Real
 from operator import add
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from cgrsp_simpy.base.checks import require
+
+COLUMNS = ("policy", "seed", "error")  # columns of a study's rows next to figures
 PLAIN = (int, float, bool, str, type(None))
 # packages whose classes may be parts
 KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")
@@ -34,6 +38,16 @@ def summed(values: Iterable[float]) -> float:
     """Return the sum, rounded after each term, so that all Python versions agree."""
     start: float = 0
     return reduce(add, values, start)
+
+
+def check_figures(owner: str, figures: Any, columns: Sequence[str] = COLUMNS) -> None:
+    """Raise InputError unless figures are numbers by name, different from columns."""
+    require(isinstance(figures, Mapping), owner, figures, "a dict of figures by name")
+    for name, value in figures.items():
+        require(isinstance(name, str), f"figure of {owner}", name, "a string")
+        require(isinstance(value, Real), f"figure {name!r}", value, "a number")
+        allowed = f"different from the names of the columns {', '.join(columns)}"
+        require(name not in columns, "figure", name, allowed)
 
 
 def users_part(model: Any) -> object | None:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from numbers import Real
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -16,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
-from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.metric import COLUMNS, Metric, check_figures
 from cgrsp_simpy.base.policy import Named
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import write_csv
@@ -38,7 +37,6 @@ from cgrsp_simpy.studies.subject import Parameter, Subject
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 RECEIVED = ("env", "draw", "seed")  # special parameters of a model
-COLUMNS = ("policy", "seed", "error")  # columns of a study next to figures
 MARK = "_declared_model"  # attribute of a function that is declared to be a model
 
 
@@ -305,14 +303,7 @@ class FunctionSubject(Subject):
             for figure in self.model.declaration.figures:
                 check_one_of(f"declared figure of {name}", figure, figures)
         # a sweep's rows have its parameters, too
-        columns = (*COLUMNS, *self.model.parameters)
-        for figure in figures:
-            require(
-                figure not in columns,
-                "figure",
-                figure,
-                f"different from the names of the columns {', '.join(columns)}",
-            )
+        check_figures(f"{name}()", figures, (*COLUMNS, *self.model.parameters))
         unit_s = self.model.declaration.unit_s
         observations = _observations(env, records, figures, unit_s)
         kept = Records(self.report, records)
@@ -458,16 +449,10 @@ def _check_ended(name: str, env: Environment) -> None:
 
 def _all_figures(name: str, env: Any, result: Any) -> dict[str, float]:
     """Return the figures of the monitors, and those that the function returned."""
-    require(
-        result is None or isinstance(result, Mapping),
-        f"{name}()",
-        result,
-        "a dict of figures by name, or None",
-    )
-    measured, returned = figures_of(env), dict(result or {})
+    result = {} if result is None else result
+    check_figures(f"{name}()", result)
+    measured, returned = figures_of(env), dict(result)
     for figure, value in returned.items():
-        require(isinstance(figure, str), f"figure of {name}()", figure, "a string")
-        require(isinstance(value, Real), f"figure {figure!r}", value, "a number")
         try:  # results directories store no NumPy integers and fractions
             returned[figure] = float(value)
         except OverflowError:

@@ -16,6 +16,7 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.files import within
+from cgrsp_simpy.base.metric import check_figures
 from cgrsp_simpy.base.parameters import hints, meanings
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.streams import Draw
@@ -158,7 +159,9 @@ class Subject:
 
     def outcome(self, run: Any) -> Any:
         """Return what a study saves of a run, as plain values: its summary."""
-        return run.summary()
+        summary = run.summary()
+        check_figures("summary()", summary)
+        return summary
 
     def figures(self, outcome: Any) -> dict[str, Any]:
         """Return the figures by name, from what `outcome` returned."""

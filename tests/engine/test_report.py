@@ -183,3 +183,19 @@ def test_a_report_with_other_figures_shows_and_tests_these():
     study = cg.compare(type("Shop", (Shop,), {"report": report})(jobs=1), seeds=[0])
     assert "first   9.00" in str(study)
     assert study.tested == study.shown == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "message"),
+    [
+        (9, "summary()(=9) must be a dict of figures by name"),
+        ({9: 1.0}, "figure of summary()(=9) must be a string"),
+        ({"late": "9"}, "figure 'late'(='9') must be a number"),
+        ({"late": None}, "figure 'late'(=None) must be a number"),
+        ({"seed": 9.0}, "figure(='seed') must be different from the names of the"),
+    ],
+)
+def test_a_summary_without_numbers_by_name_is_a_failed_run(summary, message):
+    report = type("Wrong", (cg.Report,), {"summary": lambda self, run: summary})
+    study = cg.compare(type("Shop", (Shop,), {"report": report})(jobs=1), seeds=[0])
+    assert f"InputError: {message}" in study.failures[0]["error"]

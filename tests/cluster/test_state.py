@@ -374,17 +374,18 @@ class Alternating:
 
 def test_a_scheduler_that_does_not_save_its_memory_is_rejected():
     scenario = cg.cluster.Scenario(JOBS, NODES)
-    check_refused(
-        lambda: cg.simulate(scenario, Alternating()).state(5e4),
-        r"has attributes .* save\(\)",
-    )
     state = cg.simulate(scenario, "conservative").state(5e4)
     assert state.memory["reserved"]
-    wrong = replace(state, policy="easy")
-    check_refused(
-        lambda: cg.simulate(wrong.resumed(scenario), "easy"),
-        "a policy with a method restore",
-    )
+    wrong = replace(state, policy="easy").resumed(scenario)
+    for call, words in (
+        (
+            lambda: cg.simulate(scenario, Alternating()).state(5e4),
+            r"has attributes .* save\(\)",
+        ),
+        (lambda: cg.simulate(wrong, "easy"), "a policy with a method restore"),
+        (lambda: state.resumed(wrong), "must be a Scenario of a cluster"),
+    ):
+        check_refused(call, words)
 
 
 # ---- states that cannot be ----

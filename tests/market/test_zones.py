@@ -196,11 +196,16 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         (snapshot(0, a=(1, "x")), "line 1: min(='x') must be a number >= 0"),
         (snapshot(0)[:-1] + "x", "line 1: not JSON"),
         ('{"by_provider":' + "[" * 100_000, "must be an object with timestamp"),
+        (
+            "\n".join(snapshot(hour, a=(1, 1), b=(1, 1)) for hour in range(3)),
+            ") must be a file of one series, not 2",
+        ),
     ],
 )
 def test_a_bad_price_file_gives_a_one_line_error(text, told, file):
     path = file(text)
-    assert check_refused(lambda: read_traces([path]), [told]).startswith(f"{path}: ")
+    message = check_refused(lambda: read_traces([path], on_demand=path), [told])
+    assert message.startswith((f"{path}: ", "on_demand(="))
 
 
 def test_regions_are_recognised_by_name():

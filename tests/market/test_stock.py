@@ -157,7 +157,7 @@ def test_a_replayed_series_is_met_from_the_clock_s_hour_of_one_of_its_days_on():
     starts = set()
     for seed in range(60):
         stock = Stock(market, seed)
-        met = [int(stock.status(GPU, (h + 0.5) * HOUR, 0.0)) for h in range(300)]
+        met = [int(stock.status(GPU, (h + 0.9999) * HOUR, 0.0)) for h in range(300)]
         fits = [
             d
             for d in range(10)

@@ -427,4 +427,6 @@ def _or_error(function: Callable[[], Any]) -> Any:
         if isinstance(error, PolicyError):  # which names the line
             return error_text(error)
         # SimPy raises a copy of the error of a process, whose cause is the error itself
-        return f"{error_text(error)}{line_of(error.__cause__ or error, ['user'])}"
+        cause = error.__cause__
+        origin = cause if type(cause) is type(error) else error
+        return f"{error_text(error)}{line_of(origin, ['user'])}"

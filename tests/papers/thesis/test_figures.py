@@ -319,8 +319,10 @@ def test_a_damaged_figure_file_gives_a_one_line_error(
     """An existing picture is not overwritten."""
     (tmp_path / "figure_5_6.csv").write_text(text)
     (tmp_path / "figure_5_6.png").write_text("whole")
-    words = ("redraw", str(tmp_path / "figure_5_6.csv"), "--style", style)
-    check_bad_input(outcome(capsys, *words), [told])
+    check_bad_input(
+        outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv"), "--style", style),
+        [told],
+    )
     assert (tmp_path / "figure_5_6.png").read_text() == "whole"
     assert len(list(tmp_path.iterdir())) == 2
 

@@ -112,7 +112,7 @@ def rows_of(array: np.ndarray[Any, Any]) -> Any:
 
 
 def called(function: Any, implementation: Any = None) -> None:
-    """Let compiled code call a Python function, or `own` with the same arguments."""
+    """Let compiled code call a Python function, or its implementation if given."""
     if COMPILED:
         overload(function, jit_options=CALLEE, strict=False)(
             lambda *_: implementation or function

@@ -70,7 +70,13 @@ def _writable(check: Callable[[Path], None]) -> Callable[[str], str]:
     return checked(path_of)
 
 
-to_folder, to_file = _writable(check_folder), _writable(check_file)
+def _check_stem(path: Path) -> None:
+    """Raise InputError for a file, or the stem of a picture, that cannot be written."""
+    is_stem = path.name and not path.suffix
+    check_file(path.with_suffix(".png") if is_stem else path)
+
+
+to_folder, to_stem = _writable(check_folder), _writable(_check_stem)
 
 
 def check_omitted(

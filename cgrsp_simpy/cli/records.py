@@ -20,7 +20,7 @@ from cgrsp_simpy.cli.options import (
     add_policies,
     add_words,
     check_work,
-    to_file,
+    to_stem,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
@@ -63,7 +63,7 @@ def _add_market(parser: argparse.ArgumentParser) -> None:
         parser,
         (
             "--out FILE",
-            to_file,
+            to_stem,
             "of report: draw FILE.png and FILE.svg, and write their data; of fit:"
             " write the models to FILE.toml, for market=FILE.toml",
         ),

@@ -44,7 +44,7 @@ from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.bounds import check_proved
 from cgrsp_simpy.decide.gaps import DRAWS, with_gaps
-from cgrsp_simpy.engine.events import Listener
+from cgrsp_simpy.engine.events import Listener, policy_name
 from cgrsp_simpy.engine.recorder import ModelRecorder, page_path
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.rental.scenario import Scenario
@@ -56,7 +56,7 @@ from cgrsp_simpy.studies.compare import (
     sweep,
 )
 from cgrsp_simpy.studies.function import FunctionModel
-from cgrsp_simpy.studies.replicate import check_policies, label
+from cgrsp_simpy.studies.replicate import check_policies
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -160,8 +160,8 @@ def _run(args: argparse.Namespace) -> Answer:
     runs = [first, *(subject.run(policy, args.seed) for policy in policies[1:])]
     _draw(args, runs)
     if groups is not None:
-        return grouped_answer(args, worded, groups, [label(policies[0])])
-    return _answer(args, worded, dict(zip(map(label, policies), runs)))
+        return grouped_answer(args, worded, groups, [policy_name(policies[0])])
+    return _answer(args, worded, dict(zip(map(policy_name, policies), runs)))
 
 
 def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> Answer:

@@ -185,7 +185,7 @@ class Servers:
     @property
     def name(self) -> str:
         """The number of GPUs."""
-        return f"{many(self.gpus, 'GPU')}"
+        return many(self.gpus, "GPU")
 
     def platform(self) -> Platform:
         """Return the platform of these GPUs."""

@@ -191,9 +191,8 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
         figure = known[name.strip()]
         require(figure not in limits, "target", target, "different figures")
         is_share = most.strip()[-1] != "%" or figure.endswith("_pct")
-        require(
-            is_share, "target", part, "a limit without %, which the figure is not in"
-        )
+        allowed = f"a limit without %: {figure} is not a percentage"
+        require(is_share, "target", part, allowed)
         limits[figure] = float(most.rstrip("% "))
     return limits
 

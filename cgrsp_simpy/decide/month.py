@@ -203,8 +203,7 @@ class MonthSubject(Subject):
                 error.args = (f"{place}: {error}",)
                 raise
             days.append((month_day, Totals(*subject_of(scenario).outcome(run))))
-        name = policy if isinstance(policy, str) else policy_name(policy)
-        return MonthRun(self.model, name, policy, seed, days)
+        return MonthRun(self.model, policy_name(policy), policy, seed, days)
 
     def outcome(self, run: MonthRun) -> list[list[Any]]:
         """Return the number, type, seed and totals of each day."""

@@ -120,9 +120,11 @@ def value_text(value: Any) -> Any:
 
 
 def policy_name(policy: Any) -> str:
-    """Return the name under which a policy is reported; for changed parameters of a
-    function, their names and values.
+    """Return the name under which a policy is reported: its text, or the name of its
+    function; for changed parameters of a function, their names and values.
     """
+    if isinstance(policy, str):
+        return policy
     if isinstance(policy, Mapping):
         return ",".join(_assignments(policy)) or "default"
     if isinstance(policy, partial):

@@ -345,9 +345,10 @@ class _Release(resource.Release):
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_put], resource
         self.proc, self.request = env._active_proc, request
-        if request.resource is not resource:
+        if getattr(request, "resource", None) != resource:
             raise InputError(
-                f"{resource.name} cannot release a request of another resource"
+                f"{resource.name} can release only its own requests: `turn ="
+                " resource.request()`, then `yield turn`, which returns None"
             )
         if request in resource.users:  # otherwise withdrawn, preempted or released
             resource._leave(request)
@@ -364,8 +365,8 @@ class Resource(Measured, simpy.Resource):
     server is open until it has finished its work); withdrawn_pct, the share of requests
     that were withdrawn, such as by customers who renege. The run fails with InputError
     if the `with` block of a request ends later than it began, although nothing has
-    waited for its grant or read `turn.triggered`; and if a request of another resource
-    is released.
+    waited for its grant or read `turn.triggered`; and if it releases anything but its
+    own requests.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ from cgrsp_simpy.base.files import (
     zone_of,
 )
 from cgrsp_simpy.base.parameters import checked
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.logs.formats import FORMATS, format_of
 from cgrsp_simpy.logs.log import (
     COLUMNS,
@@ -588,12 +589,12 @@ def _with_ready(read: Log) -> Log:
     submit_s, start_s = read["submit_s"], read.get("start_s", np.inf)
     before = read.preceding
     finish_s = read.finish_s
-    if unknown := np.count_nonzero((before >= 0) & np.isnan(finish_s[before])):
+    if unknown := int(np.sum((before >= 0) & np.isnan(finish_s[before]))):
         note(
             log,
             read.path,
             False,
-            f"{unknown} jobs depend on a job whose end is not recorded",
+            f"the end of the preceding job of {many(unknown, 'job')} is not recorded",
             "ready at their submission, except in a cluster simulation",
         )
     after_s = finish_s[before] + read.get("think_s", 0)
@@ -667,7 +668,7 @@ def _tags(content: _Content, path: Path, format: Format) -> Tags:
     lines = list(map(str, content.lines))
     ids = content.texts.pop("job_id", [])
     if not any(ids) and any(content.texts.get("after", ())):
-        raise InputError(f"{path}: the column after requires a column job_id")
+        raise InputError("the column after requires a column job_id")
     ids = ids if any(ids) else lines
     # within groups of rows, ids may repeat
     groups = content.texts.get(format.group, ids)

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
-from itertools import combinations
+from itertools import combinations, compress
 from pathlib import Path
 from shutil import which
 from typing import Any, TypeVar
@@ -22,7 +22,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from cgrsp_simpy.base.checks import InputError, check_number, check_one_of, require
+from cgrsp_simpy.base.checks import (
+    InputError,
+    check_number,
+    check_one_of,
+    require,
+    shown,
+)
 from cgrsp_simpy.base.files import (
     check_folder,
     faults_of,
@@ -445,13 +451,14 @@ def _faults_of(style: Style, path: Path | None) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except Exception as error:  # drawing may fail in any way
-        allowed = "settings with which matplotlib can draw the figure"
-        require(isinstance(style, str), "style", style, allowed)
-        if path is None:
+        causes = {
+            f"{path} must be unchanged since its command wrote it": path is not None,
+            f"style(={shown(style)}) must be settings with which matplotlib can draw"
+            " the figure": not isinstance(style, str),
+        }
+        if not any(causes.values()):
             raise
-        raise InputError(
-            f"{path} must be unchanged since its command wrote it"
-        ) from error
+        raise InputError(", and ".join(compress(causes, causes.values()))) from error
 
 
 def _check_tex(canvas: Canvas) -> None:

@@ -24,7 +24,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.metric import Metric
 from cgrsp_simpy.base.table import Table, many
-from cgrsp_simpy.engine.events import value_text
+from cgrsp_simpy.engine.events import policy_name, value_text
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.studies.function import as_model
@@ -33,7 +33,6 @@ from cgrsp_simpy.studies.replicate import (
     check_policies,
     check_seeds,
     checked_model,
-    label,
     replicate,
     simulate_for_study,
 )
@@ -436,7 +435,7 @@ def scenarios_of(
 ) -> list[Model]:
     """Return the scenario at each point; parameters and errors as in `sweep`."""
     labels = [
-        label(policy)
+        policy_name(policy)
         for policy in entries_of("policies", policies, "a list of policies")
     ]
     return [_scenario(scenario, point, labels) for point in points]

@@ -82,7 +82,7 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
         source = (
             f"the generator of the module {drawn[0]}, which all runs share"
             if drawn[0] in GLOBAL_GENERATORS
-            else "a generator created before the run, which is the same for every seed"
+            else "a generator created before the run, and copied for each run"
         )
         raise PolicyError(
             f"policy {policy_name(policy_copy)!r} or its scenario draws from {source}:"

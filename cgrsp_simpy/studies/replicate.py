@@ -120,11 +120,6 @@ def step_through(scenario: Model, policy: Any, seed: Whole = 0) -> Iterator[Step
     return steps(lambda listener: subject.simulation(policy, seed, listener=listener))
 
 
-def label(policy: Any) -> str:
-    """Return a policy's name in tables: its text, or the name of its function."""
-    return policy if isinstance(policy, str) else policy_name(policy)
-
-
 def check_policies(
     policies: Sequence[Any] | Mapping[str, Any] | None, scenario: Model
 ) -> dict[str, Any]:
@@ -137,7 +132,7 @@ def check_policies(
     if isinstance(policies, Mapping):
         policies = [Named(str(name), _kept(item)) for name, item in policies.items()]
     policies = list(map(_kept, entries_of("policies", policies, "a list of policies")))
-    names = [label(policy) for policy in policies]
+    names = [policy_name(policy) for policy in policies]
     require(len(names) > 0, "policies", names, "at least one policy")
     require(
         len(set(names)) == len(names),
@@ -236,7 +231,7 @@ def engine_for(engine: str, wanted: Iterable[Replications], jobs: int) -> str:
                 )
                 if why:
                     raise InputError(
-                        f"engine(='compiled') cannot run {label(policy)}: {why}"
+                        f"engine(='compiled') cannot run {policy_name(policy)}: {why}"
                     )
     return "simpy" if engine == "auto" and max(jobs, more) < MANY else engine
 
@@ -263,7 +258,7 @@ class Runs:
 
     def outcome(self, scenario: Model, policy: Any, seed: int) -> Outcome:
         """Return the outcome of a run, or its error as text."""
-        return self._of(scenario)[label(policy), seed]
+        return self._of(scenario)[policy_name(policy), seed]
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """Return the figures of a run's summary, or its error under "error"."""
@@ -277,7 +272,7 @@ class Runs:
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
         """Add the outcomes of a block."""
         for policy, outcome in zip(block.policies, outcomes):
-            self._of(block.scenario)[label(policy), block.seed] = outcome
+            self._of(block.scenario)[policy_name(policy), block.seed] = outcome
 
 
 def replicate(
@@ -295,7 +290,7 @@ def replicate(
     """
     wanted = list(wanted)
     pairs = {
-        (id(scenario), label(policy)): (scenario, policy)
+        (id(scenario), policy_name(policy)): (scenario, policy)
         for scenario, policies, _ in wanted
         for policy in policies
     }
@@ -353,7 +348,7 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
         number = numbers.setdefault(_key(scenario), len(numbers))
         for seed in seeds:
             _, named = groups.setdefault((number, seed), (scenario, {}))
-            named.update((label(policy), policy) for policy in policies)
+            named.update((policy_name(policy), policy) for policy in policies)
     return [
         Block(scenario, seed, tuple(named.values()))
         for (_, seed), (scenario, named) in groups.items()
@@ -427,4 +422,6 @@ def _or_error(function: Callable[[], Any]) -> Any:
         if isinstance(error, PolicyError):  # which names the line
             return error_text(error)
         # SimPy raises a copy of the error of a process, whose cause is the error itself
-        return f"{error_text(error)}{line_of(error.__cause__ or error, ['user'])}"
+        cause = error.__cause__
+        origin = cause if type(cause) is type(error) else error
+        return f"{error_text(error)}{line_of(origin, ['user'])}"

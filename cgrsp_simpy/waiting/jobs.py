@@ -151,11 +151,8 @@ class ListedJobs:
         )
 
     def __str__(self) -> str:
-        return (
-            f"{many(self.jobs, 'job')}"
-            if self.name == "jobs"
-            else f"{self.name}, {many(self.jobs, 'job')}"
-        )
+        jobs = many(self.jobs, "job")
+        return jobs if self.name == "jobs" else f"{self.name}, {jobs}"
 
     @property
     def jobs(self) -> int:

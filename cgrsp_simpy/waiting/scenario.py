@@ -436,7 +436,7 @@ class Scenario(Model):
     @property
     def name(self) -> str:
         """Description of the jobs, the number of machines and the order."""
-        order = self.order if isinstance(self.order, str) else policy_name(self.order)
+        order = policy_name(self.order)
         return (
             f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
         )
@@ -444,7 +444,7 @@ class Scenario(Model):
     @property
     def label(self) -> str:
         """Name of the policy, and of the order unless first come, first served."""
-        order = self.order if isinstance(self.order, str) else policy_name(self.order)
+        order = policy_name(self.order)
         return self.policy.name if order == "fcfs" else f"{self.policy.name}, {order}"
 
     @property

@@ -5,6 +5,7 @@ import random
 import re
 import shlex
 import subprocess
+from pathlib import Path
 from shutil import which
 
 import pytest
@@ -128,6 +129,8 @@ REFUSED = {  # a command -> the content of its error line
     "parameters month --out a.toml": ["'month'", "whose scenarios can be files"],
     "parameters month --schema": ["'month'", "whose scenarios can be files"],
     "market report none.csv": ["none.csv", "No such file"],
+    # the stem of files may be the name of a folder
+    f"market report none.csv --out {Path(__file__).parent}": ["No such file"],
     "replay none.swf": ["none.swf", "No such file"],
     "forecast none.json slots=3": ["parameters(='slots=3')", "omitted if a state"],
     "sample x.csv cluster": ["hgsp:LEVEL"],

@@ -520,7 +520,7 @@ def test_an_unusable_log_gives_a_one_line_error(refused, tmp_path, caplog):
     for text, options, words in LOGS:
         (tmp_path / "bad.csv").write_bytes(text.encode("latin-1"))
         line = refused("run", "rental", "trace=bad.csv", *options.split())
-        holds(line, ["bad.csv", *words])
+        holds(*line.split("bad.csv")[1:], words)  # names the file once
 
 
 @pytest.mark.parametrize(

@@ -72,9 +72,7 @@ CASES = {  # scenario, and a policy that is asked with jobs waiting and running
     "spot, oracle": lambda: (cg.spot.Scenario(hours=8.0, deadline=10.0), "next-spot"),
 }
 CASES |= {
-    f"dag, {policy if isinstance(policy, str) else policy_name(policy)}": partial(
-        graph, policy
-    )
+    f"dag, {policy_name(policy)}": partial(graph, policy)
     for policy in ("heft", first_room)
 }
 CHANGES = (

@@ -274,7 +274,12 @@ def forgets_to_wait(env, desk):
         ),
         (
             lambda env, desk: desk.release(cg.Resource(env, name="till").request()),
-            "desk cannot release a request of another resource",
+            "desk can release only its own requests",
+        ),
+        # as after `turn = yield desk.request()`
+        (
+            lambda env, desk: desk.release(None),
+            "which returns None",
         ),
         (lambda env, desk: cg.Resource(env, name="desk"), "'desk' is used by two"),
         (

@@ -438,7 +438,10 @@ CASES = {
         "a.csv",
         "job_id,submit_s,service_s,after\na,0,50,\nb,0,5,a\n",
         {},
-        {"ready_s": [0, 0], "said": "1 jobs depend on a job whose end is not recorded"},
+        {
+            "ready_s": [0, 0],
+            "said": "end of the preceding job of 1 job is not recorded",
+        },
     ),
     "a CSV table as JSON lines": (
         "a.jsonl",

@@ -252,7 +252,7 @@ def test_srpt_lets_a_job_with_less_left_go_on():
             "srpt",
         ).jobs["finish_s"].tolist()  # fmt: skip
 
-    # of equal ones, who runs goes on
+    # if equal, the running job continues
     ends_s = {40.0: [150, 90], 60.0: [100, 150], 50.0: [100, 150]}
     assert {left_s: finish(left_s) for left_s in ends_s} == ends_s
 

@@ -397,7 +397,7 @@ def draws_from_an_earlier_one(env, number=0):
     ("model", "generator"),
     [
         (seeds_the_generator, "the generator of the module random"),
-        (draws_from_an_earlier_one, "a generator created before the run"),
+        (draws_from_an_earlier_one, "a generator created before the run, and copied"),
         (lambda env: draws_from_an_earlier_one(env, 1), "a generator created before"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 import subprocess
 from pathlib import Path
@@ -178,7 +179,7 @@ def test_a_table_reports_that_every_run_failed():
 
 
 class Jobless:
-    """A workload that cannot make the jobs of seed 1."""
+    """A workload that cannot make the jobs of seed 1, and draws wrongly for seed 2."""
 
     jobs, rate_per_s, mix, classes, gpus_per_job = (
         getattr(quiet.workload, name)
@@ -188,6 +189,8 @@ class Jobless:
     def generate(self, seed, service):
         if seed == 1:
             raise RuntimeError("no jobs")
+        if seed == 2:
+            random.random()
         return quiet.workload.generate(seed, service)
 
 
@@ -198,7 +201,16 @@ def test_a_seed_whose_jobs_cannot_be_made_is_a_failed_run_of_each_policy():
         (row["policy"], row["seed"], row["error"].partition(",")[0])
         for row in study.failures
     ] == [
-        (policy, 1, "RuntimeError: no jobs (test_replicate.py") for policy in policies
+        (policy, seed, error)
+        for policy in policies
+        for seed, error in (
+            (1, "RuntimeError: no jobs (test_replicate.py"),
+            (
+                2,
+                f"PolicyError: policy '{policy}' or its scenario draws from the"
+                " generator of the module random",
+            ),
+        )
     ]
     assert len(study.rows) == 3 * len(policies)
 

@@ -17,12 +17,13 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import PolicyError
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.decide.month import THESIS_MIX, Month, MonthSubject
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.market.model import Status
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.rental.days import day
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.replicate import Replications, Runs, label, replicate
+from cgrsp_simpy.studies.replicate import Replications, Runs, replicate
 from cgrsp_simpy.studies.store import Store, kept_json
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -498,7 +499,7 @@ def reproduce(
     wanted += [Replications(month, [policy], range(n)) for policy, n in monthly.items()]
     runs = replicate(wanted, executor, store)
     days = [
-        {"policy": label(policy), "replication": seed, **row}
+        {"policy": policy_name(policy), "replication": seed, **row}
         for policy, n in monthly.items()
         for seed in range(n)
         for row in _days_of(month, policy, seed, runs)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.papers.thesis import experiments
 from cgrsp_simpy.papers.thesis.experiments import (
     HECTIC,
@@ -20,7 +21,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
 )
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import KNOWN
-from cgrsp_simpy.studies.replicate import label
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
 # ---- Printed values ----
@@ -167,7 +167,7 @@ def test_a_run_that_tables_share_is_run_once(monkeypatch):
     real = Subject.run
 
     def counting(subject, policy, seed=0, **rest):
-        calls.append((subject.model, label(policy), seed))
+        calls.append((subject.model, policy_name(policy), seed))
         return real(subject_of(cg.day("quiet")), policy, seed, records=False)
 
     monkeypatch.setattr(Subject, "run", counting)

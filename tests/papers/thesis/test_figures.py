@@ -312,11 +312,17 @@ def test_impossible_drawings_are_reported(id, given, words):
         ),
     ],
 )
-def test_a_damaged_figure_file_gives_a_one_line_error(text, told, capsys, tmp_path):
+@pytest.mark.parametrize("style", ["print", "font.size=9"])
+def test_a_damaged_figure_file_gives_a_one_line_error(
+    text, told, style, capsys, tmp_path
+):
     """An existing picture is not overwritten."""
     (tmp_path / "figure_5_6.csv").write_text(text)
     (tmp_path / "figure_5_6.png").write_text("whole")
-    check_bad_input(outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv")), [told])
+    check_bad_input(
+        outcome(capsys, "redraw", str(tmp_path / "figure_5_6.csv"), "--style", style),
+        [told],
+    )
     assert (tmp_path / "figure_5_6.png").read_text() == "whole"
     assert len(list(tmp_path.iterdir())) == 2
 

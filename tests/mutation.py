@@ -409,7 +409,8 @@ EQUAL: dict[tuple[str, str], str] = {
             ("spot/scenario.py", "if self.deadline <= least_h - 1e-9:"),
             (
                 "spot/scenario.py",
-                "if run.view.left_s <= ROUNDING_S:  # in the instant of its last work",
+                "if run.view.left_s <= ROUNDING_S:"
+                "  # the job completes at this instant",
             ),
             ("spot/view.py", "if self._on is None or left_s <= ROUNDING_S:"),
             ("spot/view.py", "return view.slack_s < least_slack_s(view) + ROUNDING_S"),

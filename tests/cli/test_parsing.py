@@ -135,6 +135,7 @@ REFUSED = {  # a command -> the content of its error line
     "forecast none.json slots=3": ["parameters(='slots=3')", "omitted if a state"],
     "sample x.csv cluster": ["hgsp:LEVEL"],
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
+    "run quiet --show events --show step": ["(='events,step') must be"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
     # places to write to, before logs are read or anything is computed

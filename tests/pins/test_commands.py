@@ -90,6 +90,7 @@ def write_files(folder):
             swf.format(n, at, wait, run, cores, cores, 2 * run, n % 5)
             for n, (at, wait, run, cores) in enumerate(jobs, 1)
         ),
+        "head.swf": "; MaxNodes: 4\n; MaxProcs: 16\n" + swf.format(*[1] * 8),
         "chain.csv": "job_id,submit_s,start_s,service_s,gpus,user,after,think_s\n"
         + "".join(
             f"{n},{9 * n},{9 * n + 40 * (n % 3)},{90 + at % 200},{1 + at % 4},{n % 3},"

@@ -20,6 +20,7 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.parameters import checked, prepared
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import HIDDEN, KINDS, MAY_LACK, Jobs
 from cgrsp_simpy.cluster.report import run_s
@@ -108,10 +109,10 @@ def jobs_of(
     )
     load = jobs.load(cluster)
     log.info(
-        "%s: %d jobs read; GPUs per job %.2f on average, at most %d; estimates shorter"
+        "%s: %s read; GPUs per job %.2f on average, at most %d; estimates shorter"
         " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
         table.path,
-        jobs.jobs,
+        many(jobs.jobs, "job"),
         jobs.gpus.mean(),
         jobs.gpus.max(),
         (jobs.estimate_s < jobs.duration_s).sum(),

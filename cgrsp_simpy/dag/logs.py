@@ -19,6 +19,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import faults_of, listed, note
 from cgrsp_simpy.base.parameters import checked
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.formats import TASK
@@ -112,9 +113,9 @@ def read_alibaba(
         if not graphs:
             raise InputError(f"no usable job (faults: {len(bad)})")
     log.info(
-        "%s: %d jobs read; jobs with faults: %d",
+        "%s: %s read; jobs with faults: %d",
         table.path,
-        len(graphs),
+        many(len(graphs), "job"),
         len(spoiled) + len(bad),
     )
     return graphs if job is None else graphs[job]

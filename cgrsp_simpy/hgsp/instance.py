@@ -46,7 +46,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
-from cgrsp_simpy.base.table import from_cell, write_csv
+from cgrsp_simpy.base.table import from_cell, many, write_csv
 from cgrsp_simpy.engine.report import rows_of
 from cgrsp_simpy.logs import Tags
 
@@ -357,8 +357,8 @@ def read_instance(
                 f"line {lines[n][0]}: task {names[n]}" for n in np.flatnonzero(unfit)
             ]
             if bad:
-                message = "%s: %d tasks fit on no GPU and are left out: %s"
-                log.warning(message, path, len(bad), listed(bad))
+                message = "%s: %s left out, which no GPU can run: %s"
+                log.warning(message, path, many(len(bad), "task"), listed(bad))
             kept = np.flatnonzero(~unfit).tolist()
         others = [
             name

@@ -645,7 +645,7 @@ def _report(path: Path, content: _Content, strict: bool) -> Report:
             f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}"
         )
     for remark, number in (+content.remarks).items():
-        log.info("%s: %d jobs %s", path, number, remark)
+        log.info("%s: %s %s", path, many(number, "job"), remark)
     if content.clock.unsure:
         log.warning(
             "%s: %d times are ambiguous because of a clock change in %s (the"

@@ -284,12 +284,12 @@ def test_gpus_are_read_from_a_table_or_toml(file):
         (
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,99,3,1,0\n1,9,3,1,0\n",
             "2",
-            "1 tasks fit on no GPU and are left out: line 2: task 1",
+            "1 task left out, which no GPU can run: line 2: task 1",
         ),
         (
             f"{TIMED}a,5,9,1,3,inf,inf\nb,20,9,1,3,1,inf\nc,5,9,1,3,1,inf\n",
             "c",
-            "2 tasks fit on no GPU and are left out: line 2: task a; line 3: task b",
+            "2 tasks left out, which no GPU can run: line 2: task a; line 3: task b",
         ),
         (f"{TIMED}a,40,9,1,3,inf,2\n", "a", ""),  # it just fits
     ],

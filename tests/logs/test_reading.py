@@ -155,7 +155,7 @@ CASES = {
         "a.txt",
         sacct(f"1|09:00:00|09:01:00|19:01:00|7200|08:00:00|{GPU}", names=ELAPSED),
         {},
-        {"service_s": [7200], "said": "1 jobs whose elapsed time is not End - Start"},
+        {"service_s": [7200], "said": "1 job whose elapsed time is not End - Start"},
     ),
     "suspended time without an elapsed time": (
         "a.txt",

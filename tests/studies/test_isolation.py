@@ -17,6 +17,7 @@ from studies.runs import busy, normal, quiet, same
 from support import check_refused, process, refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.decide.gaps import over_draws
 from cgrsp_simpy.studies.isolation import isolated
 from cgrsp_simpy.waiting import Scenario as Waiting
@@ -319,15 +320,20 @@ def test_code_of_the_package_is_not_copied(policy):
     assert same_policy is policy
 
 
-def test_code_that_pip_has_installed_into_a_folder_is_not_copied(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "file"), [("library", "library.py"), ("package", "package/__init__.py")]
+)
+def test_code_that_pip_has_installed_into_a_folder_is_not_copied(
+    module, file, tmp_path, monkeypatch
+):
     text = "def rule(view):\n    return zip(view.queue, view.idle)\n"
-    (tmp_path / "library.py").write_text(text)
-    (tmp_path / "library-1.0.dist-info").mkdir()
-    (tmp_path / "library-1.0.dist-info" / "RECORD").touch()
+    write_files(
+        {tmp_path / file: text.encode(), tmp_path / "l-1.0.dist-info/RECORD": b""}
+    )
     monkeypatch.syspath_prepend(tmp_path)
-    rule = importlib.import_module("library").rule
+    rule = importlib.import_module(module).rule
     assert isolated(normal, rule) == (normal, rule, [], [])
-    del sys.modules["library"]
+    del sys.modules[module]
 
 
 def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():

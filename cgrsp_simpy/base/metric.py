@@ -43,10 +43,10 @@ def summed(values: Iterable[float]) -> float:
 def check_figures(owner: str, figures: Any, columns: Sequence[str] = COLUMNS) -> None:
     """Raise InputError unless figures are numbers by name, different from columns."""
     require(isinstance(figures, Mapping), owner, figures, "a dict of figures by name")
+    allowed = f"different from the names of the columns {', '.join(columns)}"
     for name, value in figures.items():
         require(isinstance(name, str), f"figure of {owner}", name, "a string")
         require(isinstance(value, Real), f"figure {name!r}", value, "a number")
-        allowed = f"different from the names of the columns {', '.join(columns)}"
         require(name not in columns, "figure", name, allowed)
 
 

@@ -297,16 +297,15 @@ def _cached(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
 
 def _states(generators: Mapping[Any, Any]) -> list[bytes]:
     """Return the states of random generators of Python and NumPy."""
-    return [
-        pickle.dumps(
-            generator.getstate()
-            if isinstance(generator, Random)
-            else generator.state
-            if isinstance(generator, BitGenerator)
-            else generator.get_state(legacy=False)
-        )
-        for generator in generators.values()
-    ]
+    return [pickle.dumps(_state(generator)) for generator in generators.values()]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, Random):
+        return generator.getstate()
+    if isinstance(generator, BitGenerator):
+        return generator.state
+    return generator.get_state(legacy=False)  # the global generator of NumPy
 
 
 class Sent:

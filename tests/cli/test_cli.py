@@ -272,7 +272,7 @@ def test_a_quick_command_a_file_and_a_listing_show_no_line(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("run hectic jobs=40000", b"cgrsp run: 00:01"),
+        ("run hectic jobs=1000000", b"cgrsp run: 00:01"),
         ("compare hectic --policies fifo --seeds 100", b"%|"),
     ],
 )

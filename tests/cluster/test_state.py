@@ -129,9 +129,7 @@ def test_jobs_that_take_cores_and_memory_and_ask_for_nodes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "seeds", [40, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"]
-)
+@pytest.mark.parametrize("seeds", [40, 150], ids=["few", "many"])
 def test_runs_from_a_state_are_distributed_as_runs_through_it(seeds):
     """A run's own future ranks among runs from its state as any of these."""
     mix = replace(MIX, overestimate=4.0)

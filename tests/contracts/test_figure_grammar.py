@@ -316,13 +316,13 @@ def texts_of(canvas):
         ("waiting", "6", "double", 180),
         ("waiting", "4", "single", 88),  # of six names in a legend four fit in a row
         ("hgsp", "utilisation", "single", 180),  # names would lie on one another
-        pytest.param("thesis", "5.3", "single", 88, marks=pytest.mark.slow),
-        pytest.param("thesis", "5.6", "single", 88, marks=pytest.mark.slow),
+        ("thesis", "5.3", "single", 88),
+        ("thesis", "5.6", "single", 88),
         # a diagram
-        pytest.param("thesis", "5.2", "single", 180, marks=pytest.mark.slow),
+        ("thesis", "5.2", "single", 180),
         # four in a row
-        pytest.param("thesis", "5.5", "single", 180, marks=pytest.mark.slow),
-        pytest.param("waiting", "15", "single", 180, marks=pytest.mark.slow),
+        ("thesis", "5.5", "single", 180),
+        ("waiting", "15", "single", 180),
     ],
 )
 def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(

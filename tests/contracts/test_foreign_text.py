@@ -306,22 +306,11 @@ def of_galleries():
 CASES = sorted(of_galleries(), key=lambda case: (case[0].stem, case[2]))
 
 
-QUICK = ("cluster_aging", "waiting_errors")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "path", "column"),
     [
-        pytest.param(
-            figure,
-            path,
-            column,
-            id=f"{figure.stem} {column}",
-            marks=()
-            if figure.stem in QUICK and column == "other"
-            else pytest.mark.slow,
-        )
+        pytest.param(figure, path, column, id=f"{figure.stem} {column}")
         for figure, path, column in CASES
     ],
 )

@@ -69,7 +69,7 @@ def gone(number, within_s=15.0):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status"),
-    [("SIGTERM", 143), pytest.param("SIGHUP", 129, marks=pytest.mark.slow)],
+    [("SIGTERM", 143), ("SIGHUP", 129)],
 )
 def test_a_signal_ends_command_and_workers_with_one_line(command, name, status):
     os.kill(command.pid, getattr(signal, name))
@@ -99,9 +99,7 @@ def rule(view):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs sysv_signal of glibc")
-@pytest.mark.parametrize(
-    "name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_second_signal_ends_a_process_that_runs_c_code(name, tmp_path):
     number = getattr(signal, name)
     (tmp_path / "own.py").write_text(IN_C)

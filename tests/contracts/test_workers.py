@@ -117,12 +117,7 @@ def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
 @pytest.mark.parametrize(
     ("study", "workers"),
     [
-        pytest.param(
-            study,
-            workers,
-            id=f"{workers}-{name}",
-            marks=[pytest.mark.slow] * ((name, workers) != ("compare", 2)),
-        )
+        pytest.param(study, workers, id=f"{workers}-{name}")
         for name, study in STUDIES.items()
         for workers in (1, 2, 5)
     ],

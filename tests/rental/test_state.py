@@ -111,11 +111,9 @@ EXPONENTIAL = {"service": cg.Service("exponential"), "workload": OPEN}
     ("changes", "policy", "seeds"),
     [
         (EXPONENTIAL, "fifo", 25),
-        pytest.param({}, "triage", 80, marks=pytest.mark.slow),
-        pytest.param({"market": HELD}, "watch", 80, marks=pytest.mark.slow),
-        pytest.param(
-            {"market": replace(HELD, sight="none")}, "fifo", 80, marks=pytest.mark.slow
-        ),
+        ({}, "triage", 80),
+        ({"market": HELD}, "watch", 80),
+        ({"market": replace(HELD, sight="none")}, "fifo", 80),
     ],
     ids=["exponential, by hour", "thesis", "stock polled", "stock not seen"],
 )

@@ -333,15 +333,7 @@ BAR = re.compile(
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are those of POSIX")
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(
-            line, id=line.split()[0], marks=[pytest.mark.slow] * (line != SECONDS[0])
-        )
-        for line in SECONDS
-    ],
-)
+@pytest.mark.parametrize("line", SECONDS)
 def test_a_terminal_sees_how_fast_a_study_goes_and_how_long_it_takes(line):
     # of all jobs of the study
     assert b"/190k " in seen_on_a_terminal(line, BAR.search, 100)

@@ -124,7 +124,7 @@ def test_a_command_with_failures_ends_with_status_1(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["csv", pytest.param("json", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("form", ["csv", "json"])
 def test_a_command_with_failures_reports_them_on_stderr_if_stdout_is_data(
     form, tmp_path
 ):

@@ -77,9 +77,9 @@ def chi_square(rates, expected):
 @pytest.mark.parametrize(
     "rates",
     [
-        pytest.param(cg.ArrivalRates(WEEKLY, 8), marks=pytest.mark.slow),
+        cg.ArrivalRates(WEEKLY, 8),
         cg.ArrivalRates(WEEKLY, 17.25, "Thursday"),
-        pytest.param(cg.ArrivalRates(DAY, 8), marks=pytest.mark.slow),
+        cg.ArrivalRates(DAY, 8),
     ],
     ids=["from Monday, 8:00", "from Thursday, 17:15", "every day"],
 )

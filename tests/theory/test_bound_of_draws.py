@@ -112,9 +112,7 @@ def assert_none_is_below(scenario, seed, policies, bin_s):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in (0, 2))]
-)
+@pytest.mark.parametrize("number", range(3))
 def test_no_policy_has_less_than_the_bound_on_a_few_odd_scenarios(number):
     assert_none_is_below(odd(number), 0, ("spt", "edf"), 300.0)
 

@@ -274,10 +274,7 @@ def measured(number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n not in (6, 18))) for n in range(30)],
-)
+@pytest.mark.parametrize("number", range(30))
 def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_first(
     number,
 ):

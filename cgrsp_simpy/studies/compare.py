@@ -59,7 +59,9 @@ def compare(
 ) -> Comparison:
     """Run each policy on each seed, with common random numbers.
 
-    A run that raises an exception becomes a row with the key "error".
+    A run that raises an exception becomes a row with the key "error". The first run of
+    each policy that involves your code is repeated; if the two differ, a warning is
+    logged.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ The results do not depend on where, when or in which order they are computed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from cgrsp_simpy.base.checks import (
     entries_of,
     error_text,
     require,
+    shown,
 )
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.metric import users_part
@@ -37,6 +39,8 @@ from cgrsp_simpy.studies.function import as_model
 from cgrsp_simpy.studies.isolation import isolated, run_isolated
 from cgrsp_simpy.studies.store import Store
 from cgrsp_simpy.studies.subject import subject_of
+
+log = logging.getLogger(__name__)
 
 TASK_S = 0.5  # minimum duration of a task that is worth a process
 RUN_S = 0.001  # duration of a run without jobs
@@ -262,17 +266,45 @@ class Runs:
 
     def figures(self, scenario: Model, policy: Any, seed: int) -> dict[str, Any]:
         """Return the figures of a run's summary, or its error under "error"."""
-        outcome = self.outcome(scenario, policy, seed)
-        return (
-            {"error": outcome}
-            if isinstance(outcome, str)
-            else subject_of(scenario).figures(outcome)
-        )
+        return _figures(scenario, self.outcome(scenario, policy, seed))
 
     def take(self, block: Block, outcomes: Sequence[Outcome]) -> None:
-        """Add the outcomes of a block."""
+        """Add the outcomes of a block; warn if a run was repeated and differs."""
+        scenario, seed = block.scenario, block.seed
         for policy, outcome in zip(block.policies, outcomes):
-            self._of(block.scenario)[policy_name(policy), block.seed] = outcome
+            key = policy_name(policy), seed
+            before = self._of(scenario).setdefault(key, outcome)
+            # the texts are also equal where values are NaN
+            if before is not outcome and repr(before) != repr(outcome):
+                _warn_of_difference(scenario, policy, seed, before, outcome)
+
+
+def _figures(scenario: Model, outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, str):
+        return {"error": outcome}
+    return subject_of(scenario).figures(outcome)
+
+
+def _warn_of_difference(
+    scenario: Model, policy: Any, seed: int, before: Outcome, after: Outcome
+) -> None:
+    """Warn that two runs with the same seed differ, and in which figure first."""
+    first, second = _figures(scenario, before), _figures(scenario, after)
+    name, value, other = next(
+        (name, first.get(name), second.get(name))
+        for name in first | second
+        if repr(first.get(name)) != repr(second.get(name))
+    )
+    log.warning(
+        "%s, policy %s: two runs with seed %d differ (%s is %s, then %s); draw random"
+        ' numbers from draw("name") or view.rng, and use neither clock nor set order',
+        scenario.name,
+        policy_name(policy),
+        seed,
+        name,
+        shown(value),
+        shown(other),
+    )
 
 
 def replicate(
@@ -282,7 +314,8 @@ def replicate(
     engine: str = "auto",
     keep: Callable[[Run], Outcome] | None = None,
 ) -> Runs:
-    """Carry out the requested runs, each only once.
+    """Carry out the requested runs, each only once; of those of user code, the first
+    is repeated, and a warning is logged if it differs.
 
     executor, engine: as in `compare`. store: saves outcomes and supplies saved ones.
     keep: module-level function that returns the outcome of a run with records; None:
@@ -294,10 +327,16 @@ def replicate(
         for scenario, policies, _ in wanted
         for policy in policies
     }
-    for scenario, policy in pairs.values():
+    of_users = set()
+    for (_, name), (scenario, policy) in pairs.items():
         # reject values that cannot be copied before the first run
-        isolated(scenario, policy)
+        scenario_copy, policy_copy, *_ = isolated(scenario, policy)
+        policy = policy.policy if isinstance(policy, Named) else policy
+        if scenario_copy is not scenario or policy_copy is not policy:
+            of_users.add(name)
     blocks = _blocks(wanted)
+    if not keep:
+        blocks += _repeated(blocks, of_users)
     workers = executor if isinstance(executor, int) else 1
     engine_used = engine_for(engine, wanted, _work(blocks) // max(1, workers))
     tasks = list(_tasks([b._replace(engine=engine_used, keep=keep) for b in blocks]))
@@ -353,6 +392,15 @@ def _blocks(wanted: Iterable[Replications]) -> list[Block]:
         Block(scenario, seed, tuple(named.values()))
         for (_, seed), (scenario, named) in groups.items()
     ]
+
+
+def _repeated(blocks: Sequence[Block], of_users: set[str]) -> Iterator[Block]:
+    """Yield a block with the first run of each policy whose runs involve user code."""
+    for block in blocks:
+        policies = [item for item in block.policies if policy_name(item) in of_users]
+        if policies:
+            yield block._replace(policies=tuple(policies))
+            of_users = of_users - {*map(policy_name, policies)}
 
 
 def _key(scenario: Model) -> Hashable:

@@ -316,8 +316,7 @@ def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
 )
 def test_code_of_the_package_is_not_copied(policy):
     scenario, same_policy, *_ = isolated(normal, policy)
-    assert scenario is normal
-    assert same_policy is policy
+    assert scenario is normal and same_policy is policy
 
 
 @pytest.mark.parametrize(
@@ -343,8 +342,7 @@ def test_a_copy_shares_constants_and_keeps_the_line_of_an_error():
         return constant
 
     _, copy, *_ = isolated(normal, policy)
-    assert copy is not policy
-    assert copy(None) is constant
+    assert copy is not policy and copy(None) is constant
     assert copy.__code__ is policy.__code__
 
 
@@ -418,6 +416,33 @@ def test_a_model_whose_draws_do_not_depend_on_the_seed_is_a_failed_run(
     assert random.getstate() == before
 
 
+@cg.model
+def has_no_seed(env, mean=1.0):
+    env.run(np.random.default_rng().exponential(mean))
+    return {"end": env.now}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policies", "warned"),
+    [
+        (has_no_seed, [{}, {"mean": 2.0}], ["default", "mean=2.0"]),
+        (
+            busy,
+            ["random", draws_from(lambda n: np.random.default_rng().integers(n))],
+            ["<lambda>"],
+        ),
+        (normal, ["random", lambda view: [(view.queue[0], view.idle[0])]], []),
+    ],
+    ids=["model", "policy", "right"],
+)
+def test_runs_that_differ_with_the_same_seed_are_reported(
+    scenario, policies, warned, caplog
+):
+    assert len(cg.compare(scenario, policies, seeds=range(3)).rows) == 6
+    names = [line.split("policy ")[1].split(":")[0] for line in caplog.messages]
+    assert names == warned
+
+
 MOVES = """
 import os
 os.chdir("/")
@@ -446,8 +471,7 @@ def test_a_generator_of_the_view_or_the_policy_is_allowed(policy):
     rows = [
         cg.compare(normal, {"mine": policy}, seeds).rows[-1] for seeds in ([5], [4, 5])
     ]
-    assert same(rows[:1], rows[1:])
-    assert "error" not in rows[0]
+    assert same(rows[:1], rows[1:]) and "error" not in rows[0]
 
 
 class Opens:

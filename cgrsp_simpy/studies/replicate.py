@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import (
@@ -344,7 +345,28 @@ def replicate(
     for task, outcomes in zip(tasks, _carried_out(tasks, executor, store)):
         for block, by_policy in zip(task, outcomes):
             runs.take(block, by_policy)
+    equal = (warning for item in wanted for warning in _equal(runs, *item))
+    for warning in islice(equal, 1):  # the first, of a sweep with many points
+        log.warning(warning)
     return runs
+
+
+def _equal(
+    runs: Runs, scenario: Model, policies: Sequence[Any], seeds: Iterable[int]
+) -> Iterator[str]:
+    """Yield a warning per policy with which all seeds of a user's model are equal."""
+    seeds = list(seeds)
+    if len(seeds) == 1 or users_part(scenario) is None:
+        return
+    for policy in policies:
+        outcomes = [runs.outcome(scenario, policy, seed) for seed in seeds]
+        failed = isinstance(outcomes[0], str)
+        if not failed and len({*map(repr, outcomes)}) == 1:
+            yield (
+                f"{scenario.name}, policy {policy_name(policy)}: all {len(seeds)} seeds"
+                " give the same figures; the model is not random, or its generator has"
+                " a fixed seed"
+            )
 
 
 def _carried_out(

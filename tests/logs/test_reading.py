@@ -195,14 +195,14 @@ CASES = {
         {"tz": "Europe/Berlin"},
         {
             "service_s": [14400, 5100],
-            "said": "1 times are ambiguous because of a clock change in Europe/Berlin",
+            "said": "1 ambiguous time because of a clock change in Europe/Berlin",
         },
     ),
     "a naive log whose job starts before its submission": (
         "a.txt",
         sacct(f"1|02:50:00|02:05:00|04:05:00|{GPU}|COMPLETED"),
         {},
-        {"ready_s": [0], "said": "1 jobs start before their submission"},
+        {"ready_s": [0], "said": "1 job with a start before the submission"},
     ),
     "an end before the start, without an elapsed time": (
         "a.txt",

@@ -201,6 +201,9 @@ def from_file(what: str, text: str) -> Callable[..., Any]:
         raise InputError(f"{what} file {shown(name)} does not exist")
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None and spec.loader is not None
+    folder = str(path.parent.resolve())
+    if folder not in sys.path:  # the file may import modules next to it
+        sys.path.append(folder)
     # dataclasses look their module up
     module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
     try:

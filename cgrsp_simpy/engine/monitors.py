@@ -313,17 +313,10 @@ class _Request(AwaitedEvent, resource.Request):
             resource._end(self, resource.withdrawn, self.since)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
-        resource: Any = self.resource
-        # who leaves at once, such as because of the queue's length, need not wait
-        if kind is None and not self.awaited and self.env._now > self.since:
-            raise InputError(
-                f"a process leaves the block of its request of {resource.name} without"
-                " having waited: `with resource.request() as turn: yield turn`"
-            )
+        if kind is not GeneratorExit:  # as in SimPy
+            _Release(self.resource, self, kind)
         if self._value is PENDING:
             self.cancel()
-        if kind is not GeneratorExit:  # as in SimPy
-            _Release(resource, self)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
@@ -341,7 +334,7 @@ class _PriorityRequest(_Request, resource.PriorityRequest):
 class _Release(resource.Release):
     """A release; when it is processed, the next request is granted."""
 
-    def __init__(self, resource: Any, request: Any) -> None:
+    def __init__(self, resource: Any, request: Any, error: Any = None) -> None:
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_put], resource
         self.proc, self.request = env._active_proc, request
@@ -349,6 +342,12 @@ class _Release(resource.Release):
             raise InputError(
                 f"{resource.name} can release only its own requests: `turn ="
                 " resource.request()`, then `yield turn`, which returns None"
+            )
+        # who leaves at once, such as because of the queue's length, need not wait
+        if error is None and not request.awaited and env._now > request.since:
+            raise InputError(
+                f"a process releases its request of {resource.name} without having"
+                " waited for it: `yield turn` after `turn = resource.request()`"
             )
         if request in resource.users:  # otherwise withdrawn, preempted or released
             resource._leave(request)
@@ -364,9 +363,9 @@ class Resource(Measured, simpy.Resource):
     utilisation_pct, the utilisation of open servers (after the capacity was lowered, a
     server is open until it has finished its work); withdrawn_pct, the share of requests
     that were withdrawn, such as by customers who renege. The run fails with InputError
-    if the `with` block of a request ends later than it began, although nothing has
-    waited for its grant or read `turn.triggered`; and if it releases anything but its
-    own requests.
+    if a request is released, or its `with` block ends, later than it was made, although
+    nothing has waited for its grant or read `turn.triggered`; and if anything but the
+    resource's own requests is released.
 
     Parameters
     ----------

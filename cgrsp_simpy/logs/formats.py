@@ -55,6 +55,7 @@ WHOLE = "a number of whole GPUs, not MIG slices"
 LIMIT = re.compile(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", re.ASCII)
 # a job without a limit is planned as one of a year (Slurm, backfill.c: YEAR_MINUTES)
 YEAR_MINUTES = 365.0 * 24 * 60
+SHARED = "with a share of a GPU, which counts as a whole GPU"
 ELAPSED = (
     "whose elapsed time is not End - Start (suspended, or the clock changed); the"
     " elapsed time counts"
@@ -365,13 +366,13 @@ def _openb(raw: Raw) -> Parsed:
         },
         left_out=(("no run time", deleted_s < start_s),),
         bad=((odd, "share", "a number > 0, at most 1000"),),
+        remarks=((SHARED, (columns["gpus"] > 0) & (shared < 1000)),),
     )
 
 
 OPENB = Format(
     "openb",
-    "pods of Alibaba's cluster-trace-gpu-v2023; a share of a GPU counts as the"
-    " whole GPU",
+    "pods of Alibaba's cluster-trace-gpu-v2023",
     (
         Field("submit_s", ("creation_time",)),
         Field("deleted_s", ("deletion_time",), missing=GIVEN),
@@ -675,18 +676,20 @@ ALIBABA = Format(
 
 
 def _pai(raw: Raw) -> Parsed:
-    """Compute the columns; a share of a GPU counts as a whole one, per instance."""
+    """Compute the columns, which are those of an instance times their number."""
     numbers = raw.numbers
     run_s, needs = (
         numbers["end_s"] - numbers["submit_s"],
         ("gpus", "cores", "memory_gb"),
     )
     one = {name: np.nan_to_num(numbers[name]) for name in needs}
+    shared = one["gpus"] % 1 > 0
     one["gpus"] = np.ceil(one["gpus"])
     every = {name: values * numbers["instances"] for name, values in one.items()}
     return Parsed(
         {"submit_s": numbers["submit_s"], "service_s": run_s, **every},
         bad=((run_s < 0, "end_s", "at least start_time"),),
+        remarks=((SHARED, shared),),
     )
 
 

@@ -622,7 +622,7 @@ def _check_times(kept: Log, strict: bool) -> None:
     early = np.count_nonzero(kept.get("start_s", np.inf) < submit_s - CLOCK_S)
     days = kept.start is None and DAYS[0] <= first_s < first_s + span_s <= DAYS[1]
     for fault, problem, remedy in (
-        (early, f"{early} jobs start before their submission", "they do not wait"),
+        (early, f"{many(early, 'job')} with a start before the submission", "no wait"),
         (
             days and span_s < kept.get("service_s", 0).mean() and (submit_s % 1).any(),
             f"submissions from {first_s:g} on may be day numbers of Excel",
@@ -648,9 +648,9 @@ def _report(path: Path, content: _Content, strict: bool) -> Report:
         log.info("%s: %s %s", path, many(number, "job"), remark)
     if content.clock.unsure:
         log.warning(
-            "%s: %d times are ambiguous because of a clock change in %s (the"
-            " first of the two possible times is used)",
-            *(path, content.clock.unsure, content.clock.zone),
+            "%s: %s because of a clock change in %s (the first of the two possible"
+            " times is used)",
+            *(path, many(content.clock.unsure, "ambiguous time"), content.clock.zone),
         )
     if bad:
         note(

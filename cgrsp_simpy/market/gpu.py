@@ -100,6 +100,7 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
         columns = ["name", "price_usd_per_h", "speed"]
         columns += ["memory_gb"] * (memory_gb > 0)
         rows = csv_rows(path, columns)
+        require(bool(rows), "number of types", 0, "at least 1")
         types = [gpu for line, row in rows if (gpu := _of_row(line, row, memory_gb))]
         require(
             bool(types),
@@ -112,7 +113,8 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
 
 def _of_row(line: int, row: dict[str, str], memory_gb: float) -> GpuType | None:
     """Return the type that a row describes; None if its memory is too small."""
-    with faults_in(line, row, "a GPU type with a number in each column but name"):
+    allowed = "a GPU type, with a speed above 0 and a number in each column except name"
+    with faults_in(line, row, allowed):
         price, speed = float(row["price_usd_per_h"]), float(row["speed"])
         high = float(
             row.get("high_stock_probability") or REFERENCE.high_stock_probability

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 import re
 from collections.abc import Sequence
@@ -35,7 +34,6 @@ from cgrsp_simpy.base.parameters import (
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.market.series import Series, read_series
 
-log = logging.getLogger(__name__)
 HOUR_S = 3600.0
 MOST_HOURS = 87_600  # ten years
 MOST_POLLS = 10_000_000
@@ -142,19 +140,17 @@ class Traces:
         """Number of polls before every run."""
         return int(self.history * self.steps)
 
-    def check(self, length_s: float) -> None:
-        """Warn about series that are shorter than a run, or of different lengths."""
-        later_s = (self.steps - self.before) * self.step_s
+    def note(self, length_s: float) -> str:
+        """Describe series that are shorter than a run, or of different lengths."""
+        later_s, notes = (self.steps - self.before) * self.step_s, []
         if later_s < length_s:
-            log.warning(
-                "%s: the %.1f h after the history are shorter than the run of %.1f h"
-                " and are repeated",
-                self,
-                later_s / HOUR_S,
-                length_s / HOUR_S,
+            notes.append(
+                f"{self}: the {later_s / HOUR_S:.1f} h after the history are shorter"
+                f" than the run of {length_s / HOUR_S:.1f} h and are repeated"
             )
         if len({series.length_s for series in self.all_series}) > 1:
-            log.warning("%s: series of different length, cut to the shortest", self)
+            notes.append(f"{self}: series of different length, cut to the shortest")
+        return "\n".join(notes)
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
         """Return the first zones of a run of `length_s` from a poll drawn by the seed.
@@ -286,8 +282,9 @@ class TwoState:
     zones = 1
     """Number of zones of a run by default."""
 
-    def check(self, length_s: float) -> None:
-        """Do nothing: the market is as long as a run."""
+    def note(self, length_s: float) -> str:
+        """Return "": the market is as long as a run."""
+        return ""
 
     def draw(self, zones: int, length_s: float, seed: int) -> tuple[Zone, ...]:
         """Return the zones of a run of `length_s`, each from its own random stream."""

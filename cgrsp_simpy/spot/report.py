@@ -65,6 +65,10 @@ class SpotReport(Report):
     precise = "cost_usd"
     groups = ("job", "restarts", "taken")
 
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.note = model.source.note(model.job.deadline_s)
+
     def summary(self, run: Run) -> dict[str, float]:
         return figures(run.plan)
 

@@ -138,7 +138,6 @@ class Scenario(Model):
             most = min(most, self.source.zones)
         number = self.number_of_zones
         require(number <= most, "zones", number, f"at most {most}")
-        self.source.check(self.job.deadline_s)
 
     # ---- the model ----
 

@@ -105,9 +105,10 @@ test_one_parameter_given_by_two_names_is_rejected = refusals(
 )
 
 
-def test_a_script_gives_a_class_and_no_object(tmp_path, monkeypatch):
+def test_a_script_with_imports_gives_a_class_and_no_object(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text("from own_parts import *\n")
+    (tmp_path / "own_parts.py").write_text(OWN)
     assert type(Worded("own.py:Shop", []).scenario).__name__ == "Shop"
     # an object is not a function of the file: the error lists the functions
     check_refused(lambda: Worded("own.py:made", []), ["Shop"])
@@ -224,8 +225,9 @@ def test_pairs_of_numbers_are_listed_as_they_are_given(tmp_path, monkeypatch, ca
         "    return {'servers': sum(number for _, number in plan)}\n"
     )
     assert "plan=0:2+60:4\n" in output(capsys, "parameters", "own.py:shop")
-    row = Worded("own.py:shop", ["plan=0:1+60:3,5:5"]).grid
-    assert row == {"plan": [[(0, 1), (60, 3)], [(5, 5)]]}
+    assert Worded("own.py:shop", ["plan=0:1+60:3,5:5"]).grid == {
+        "plan": [[(0, 1), (60, 3)], [(5, 5)]]
+    }
     assert "4.00" in output(capsys, "run", "own.py:shop", "plan=0:1+60:3")
     delays = Worded("hectic", ["market.delay_s=0:1+3:12+60:72"]).scenario.market.delay_s
     assert delays == ((0, 1), (3, 12), (60, 72))

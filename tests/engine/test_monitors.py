@@ -270,7 +270,16 @@ def forgets_to_wait(env, desk):
                 *(env.process(forgets_to_wait(env, desk)) for _ in range(2)),
                 env.run(),
             ],
-            "request of desk without having waited: `with",
+            "request of desk without having waited for it: `yield",
+        ),
+        (
+            lambda env, desk: [
+                desk.request(),
+                turn := desk.request(),
+                env.run(9),
+                desk.release(turn),
+            ],
+            "request of desk without having waited for it: `yield",
         ),
         (
             lambda env, desk: desk.release(cg.Resource(env, name="till").request()),

@@ -103,6 +103,25 @@ CASES = {
         {},
         {"ids": "1,3", "wait_s": [60, 100], "left_out": {"no run time": 1}},
     ),
+    # ---- shares of a GPU ----
+    "a pod with half a GPU": (
+        "pods.csv",
+        (
+            "creation_time,deletion_time,scheduled_time,num_gpu,gpu_milli,cpu_milli,"
+            "memory_mib,qos\n0,9,1,1,500,1,1,LS\n0,9,1,1,1000,1,1,LS\n0,9,1,0,0,1,1,LS\n"
+        ),
+        {},
+        {"gpus": [1, 1, 0], "said": "1 job with a share of a GPU, which counts as a"},
+    ),
+    "an instance with half a GPU": (
+        "pai.csv",
+        (
+            "fe1,a,1.0,Terminated,9.0,19.0,600.0,29.3,100.0,V100\n"
+            "fe2,b,4.0,Terminated,9.0,19.0,600.0,29.5,150.0,T4\n"
+        ),
+        {},
+        {"gpus": [1, 8], "said": "1 job with a share of a GPU, which counts as a"},
+    ),
     # ---- Slurm: ready times ----
     "a dependent job waits from the time at which it is eligible": (
         "a.txt",
@@ -195,14 +214,14 @@ CASES = {
         {"tz": "Europe/Berlin"},
         {
             "service_s": [14400, 5100],
-            "said": "1 times are ambiguous because of a clock change in Europe/Berlin",
+            "said": "1 ambiguous time because of a clock change in Europe/Berlin",
         },
     ),
     "a naive log whose job starts before its submission": (
         "a.txt",
         sacct(f"1|02:50:00|02:05:00|04:05:00|{GPU}|COMPLETED"),
         {},
-        {"ready_s": [0], "said": "1 jobs start before their submission"},
+        {"ready_s": [0], "said": "1 job with a start before the submission"},
     ),
     "an end before the start, without an elapsed time": (
         "a.txt",

@@ -12,6 +12,7 @@ from cgrsp_simpy.market.series import Series
 from cgrsp_simpy.market.zones import Traces, TwoState, Zone, read_traces
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.spot.scenario import Scenario
+from cgrsp_simpy.studies.subject import subject_of
 
 # ---- markets ----
 
@@ -26,14 +27,13 @@ def test_a_run_uses_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_short_series_starts_again_and_this_is_reported(caplog):
+def test_a_short_series_starts_again_and_this_is_noted():
     trace = Traces(
         (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
     )
-    Scenario(trace, 8.0, 10.0)
     assert (
         "a: the 5.0 h after the history are shorter than the run of 10.0 h"
-        in caplog.text
+        in subject_of(Scenario(trace, 8.0, 10.0)).report.note
     )
 
 

@@ -314,9 +314,9 @@ def test_the_best_type_of_a_price_list(file):
     ("text", "memory_gb", "message"),
     [
         ("name,speed\na,1\n", 0, "columns"),
-        ("name,price_usd_per_h,speed\n", 0, "memory_gb"),
-        ("name,price_usd_per_h,speed\na,x,1\n", 0, "must be a GPU type with"),
-        ("name,price_usd_per_h,speed\na,1,0\n", 0, "line 2"),
+        ("name,price_usd_per_h,speed\n", 0, "number of types(=0)"),
+        ("name,price_usd_per_h,speed\na,x,1\n", 0, "must be a GPU type, with"),
+        ("name,price_usd_per_h,speed\na,1,0\n", 0, "with a speed above 0"),
         ("name,price_usd_per_h,speed\na,1,-1\n", 0, "line 2"),
         ("name,price_usd_per_h,speed\na,1,1\n", 8, "memory_gb"),
         ("name,price_usd_per_h,speed,memory_gb\na,1,1,4\n", 8, "memory_gb"),

@@ -45,8 +45,9 @@ def test_the_waiting_jobs_match_the_printed_ones():
     pair = ("hps", "shortest")
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
-        f"{low} to {high} % of the jobs of more than 8 GPUs wait for over half an hour,"
-        " some of them forever, while other jobs wait for about 12 minutes" in SECTION
+        f"{low} to {high} % of the jobs with more than 8 GPUs wait for over half an"
+        " hour, and some never start, while other jobs wait for about 12 minutes"
+        in SECTION
     )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named

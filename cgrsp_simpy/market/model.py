@@ -362,21 +362,21 @@ class Market:
         tuple[Delays, Delays, Delays],
         listed("three pairs [least, greatest], for High, Medium and Low", 3),
     ] = parameter(
-        "Least and greatest provisioning delay at High, Medium and Low stock, seconds"
+        "Minimum and maximum provisioning delay at High, Medium and Low stock, seconds"
         " (thesis Eq. 3.2): three pairs.",
         default=((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0)),
     )
     high_cap: Fraction = parameter(
-        "Greatest chance of High stock (thesis Eq. 3.1).", default=0.95
+        "Maximum probability of High stock (thesis Eq. 3.1).", default=0.95
     )
     medium_factor: NotNegative = parameter(
-        "Factor of the chance of Medium stock (thesis Eq. 3.1).", default=1.5
+        "Factor of the probability of Medium stock (thesis Eq. 3.1).", default=1.5
     )
     medium_cap: Fraction = parameter(
-        "Greatest chance of Medium stock (thesis Eq. 3.1).", default=0.90
+        "Maximum probability of Medium stock (thesis Eq. 3.1).", default=0.90
     )
     stock: Annotated[Entries[HourlyStock], one_per_type] = parameter(
-        "Types whose chances are given by hour of day. The others follow Eq. 3.1.",
+        "Types with probabilities by hour of day. The others follow Eq. 3.1.",
         default=(),
     )
     persistence_s: Persistence = parameter(

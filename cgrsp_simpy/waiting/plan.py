@@ -1,4 +1,4 @@
-"""Plans: number of machines to own, jobs that wait, cost, and its uncertainty.
+"""Plans for a log: machines to own, jobs that wait, and the cost with its interval.
 
 The search varies machines, policy, t and b. Each candidate is run once over the log, by
 the recursion; its cost, work and waits are recorded per day. A plan is chosen on some
@@ -738,7 +738,7 @@ class Search:
         return ""
 
     def _frontier(self) -> list[dict[str, float | str]]:
-        """Return the candidates than which none is both cheaper and of shorter wait."""
+        """Return the candidates that no other dominates in both cost and wait."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
         for candidate in sorted(

@@ -33,7 +33,7 @@ Chances = tuple[float, ...]
 
 
 class Part(NamedTuple):
-    """The probability of a status, and its least and greatest delay, seconds."""
+    """The probability of a status, and its minimum and maximum delay in seconds."""
 
     chance: float
     least_s: float
@@ -347,7 +347,7 @@ class Outlook:
         return [kind + types * view.warm(slot) for kind, slot in zip(kinds, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
-        """Return the expected delay of a dispatch now, and chances of a shorter one."""
+        """Return the expected delay of a dispatch now, and later opportunities."""
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []

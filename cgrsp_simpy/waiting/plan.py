@@ -317,7 +317,7 @@ class _Year:
         )
         self.paid = rent_per_h / 3600 * paid_s(run_s, index, sizes)
         draws = stream(seed, "interruptions").standard_exponential(jobs.jobs)
-        # never, and where there is no spot
+        # never, and if there is no spot
         with np.errstate(divide="ignore", invalid="ignore"):
             after_s = draws * 3600 / (number * rate)
             risk = -np.expm1(-number * rate * run_s / 3600)

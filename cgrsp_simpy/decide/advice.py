@@ -657,8 +657,8 @@ class Advice(Results):
         )
         if spot:
             note += (
-                f" Spot instances cost {spot.share:g} of a type's price and are taken"
-                f" back {spot.per_h:g} times per hour."
+                f" Spot instances cost {spot.share:g} of a type's price and are"
+                f" preempted {spot.per_h:g} times per hour."
             )
         title = (
             "Options compared, and the best of each other kind of change"

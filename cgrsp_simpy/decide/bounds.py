@@ -250,7 +250,7 @@ def lower_bound(
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""Level, type and chances -> pairs of a group's number and a step."""
+"""Level, type and probabilities -> pairs of a group's number and a step."""
 
 
 class _Program:

@@ -329,7 +329,7 @@ class PolledModel:
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
         """Return the expected numbers of polls after which runs continue, and end."""
         _, h, later, _, _ = self._pairs(1)
-        one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
+        one, other = self._from[h, 1], self._from[later, 1]  # P(stock is not Low)
         if low:
             one, other = 1 - one, 1 - other
         stays = kept * np.minimum(one, other) + (1 - kept) * one * other

@@ -234,8 +234,8 @@ class HourlyStock:
         tuple[Chances, ...],
         listed("24 triples [High, Medium, Low], one per hour", 24),
     ] = parameter(
-        "Chances of High, Medium and Low stock in each hour of the day, from midnight"
-        " on: 24 triples of numbers from 0 to 1 that sum to 1."
+        "Probabilities of High, Medium and Low stock in each hour of the day, from"
+        " midnight: 24 triples of numbers from 0 to 1 that sum to 1."
     )
     persistence_s: Persistence | None = parameter(
         "Mean time for which the stock of the type persists, seconds; default:"

@@ -229,7 +229,7 @@ def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
 
 
 RANKED = 5  # waiting jobs listed per decision
-ROUNDING = 1e-9  # rounding error of chances
+ROUNDING = 1e-9  # rounding error of probabilities
 
 
 def is_traceable(rule: Any) -> bool:

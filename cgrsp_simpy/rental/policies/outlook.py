@@ -24,7 +24,7 @@ from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import HOURS
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
 
-ROUNDING = 1e-9  # rounding error of chances and seconds
+ROUNDING = 1e-9  # rounding error of probabilities and seconds
 BURST = 0.5  # least rate at which a line empties, as a share of its rate
 
 Numbers = TypeVar("Numbers", bound=NamedTuple)

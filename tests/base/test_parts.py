@@ -1,4 +1,4 @@
-"""Scenarios as plain tables, and back; the schema of these tables."""
+"""Conversion of scenarios to plain tables and back; the schema of these tables."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Cake:
 
 
 def read(part):
-    """Return the part that its file describes."""
+    """Return the part that a file describes."""
     return part_of(type(part), tomllib.loads(toml_text(tables_of(part))), "")
 
 
 @pytest.fixture
 def own(monkeypatch):
-    """The classes of this file count as the package's."""
+    """Treat the classes of this file as classes of the package."""
     monkeypatch.setattr("cgrsp_simpy.base.parts.users_part", lambda part: None)
 
 

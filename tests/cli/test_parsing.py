@@ -1,4 +1,4 @@
-"""Help, and errors in one line that use the current words."""
+"""Help, and errors on one line that use the current names."""
 
 import os
 import random

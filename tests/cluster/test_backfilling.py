@@ -152,8 +152,8 @@ class Plain:
 def test_conservative_starts_all_jobs_when_and_where_its_definition_does(
     sizes, estimates, seed
 ):
-    """Exact, too long and too short estimates, in whole seconds, so that much happens
-    at once.
+    """Exact, too long and too short estimates, in whole seconds, so that events
+    coincide.
     """
     draw, jobs = stream(seed, "cases"), 60
     gpus = draw.choice([1, 2, 3, 4, 8, 10], jobs)

@@ -1,5 +1,5 @@
-"""A log replayed: the scheduler that explains it, ties, or none; intervals, changes and
-refusals. The logs of `plain.py` come from a simulator without code of the package.
+"""Replay of a log: the scheduler that explains it, ties, or none; intervals, changes
+and errors. The logs of `plain.py` come from a simulator without code of the package.
 """
 
 import random
@@ -267,7 +267,7 @@ def test_no_scheduler_sees_when_jobs_started(tmp_path):
 
 @pytest.mark.slow
 def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
-    """Every start is up to a minute late, as no simulation here makes it."""
+    """Every start is up to a minute late, which no simulation here reproduces."""
     scenario = read(tmp_path, log_of("shortest", 400))
     late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
     late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))

@@ -37,7 +37,7 @@ def test_at_a_moment_all_jobs_of_a_seed_wait():
 
 
 def last_fit(size, free):
-    """The most room that exists."""
+    """Return the node with the most room."""
     return -free
 
 

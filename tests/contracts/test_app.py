@@ -1,5 +1,5 @@
-"""The live page: every page shows what the package computes, rejects in one line, and
-starts in one command.
+"""The live page: every page shows results of the package and one-line errors, and one
+command starts it.
 """
 
 import math
@@ -125,7 +125,7 @@ def rows_of(at):
 
 
 def interval(study, policy, metric):
-    """A mean with half of its interval, to the two digits of it that count."""
+    """Format a mean and its half width, to two significant digits of the half width."""
     found = study.means()[policy][metric]
     decimals = max(0, 1 - math.floor(math.log10(found.half_width)))
     return f"{found.mean:.{decimals}f} ± {found.half_width:.{decimals}f}"

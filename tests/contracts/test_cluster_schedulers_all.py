@@ -37,8 +37,7 @@ placements = st.sampled_from(list(PLACEMENTS.values()))
 
 @st.composite
 def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
-    """A cluster and its jobs, in whole and half seconds, so that much falls on the same
-    instant.
+    """A cluster and its jobs, in whole and half seconds, so that many events coincide.
 
     estimates: over duration.
     """

@@ -1,5 +1,5 @@
-"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is
-broken; no plan beats the lower bound.
+"""DAGs on GPUs: simulated and computed times are identical; no rule is broken; no plan
+is below the lower bound.
 """
 
 import numpy as np
@@ -38,8 +38,8 @@ ALL = (random_plan, *SIMPLE, best_simple)
 
 @st.composite
 def problems(draw, missing=False):
-    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the
-    same instant, and thirds and tenths.
+    """Up to ten nodes and four GPUs; small whole numbers, so that many events coincide,
+    and thirds and tenths.
     """
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))

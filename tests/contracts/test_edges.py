@@ -1,5 +1,5 @@
-"""Edges: infinite numbers, endless work, special files, policies that
-exit; each ends soon, with one line.
+"""Edge cases: infinite numbers, endless work, special files, policies that exit; each
+ends soon, with one line.
 """
 
 import gzip

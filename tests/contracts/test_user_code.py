@@ -1,4 +1,4 @@
-"""Users' code: rejected in one line if it cannot be right, otherwise accepted."""
+"""User code: rejected with one line if it is certainly wrong, otherwise accepted."""
 
 import math
 from collections import namedtuple

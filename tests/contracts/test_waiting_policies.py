@@ -23,8 +23,8 @@ orders = st.sampled_from(["fcfs", "sjf"])
 
 @st.composite
 def job_lists(draw, most_cores=1):
-    """Jobs in whole seconds, so that many things fall on the same instant, some of them
-    with no running time.
+    """Jobs in whole seconds, so that many events coincide, some of them with running
+    time 0.
     """
     number = draw(st.integers(1, 40))
     gaps = draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))

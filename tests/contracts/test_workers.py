@@ -1,4 +1,4 @@
-"""The rows do not depend on processes, tasks or failures on the way."""
+"""The rows do not depend on processes, tasks or intermediate failures."""
 
 import json
 import multiprocessing
@@ -167,7 +167,9 @@ def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
 
 
 class Told(Executor):
-    """An executor of a function of the number of a call, its future and its work."""
+    """An executor that calls a function with the number of a call, its future and its
+    work.
+    """
 
     def __init__(self, submitted):
         self.submitted, self.calls = submitted, []

@@ -124,8 +124,8 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
 
 
 def test_no_ranks_are_reported_for_one_repeated_graph():
-    """Ten times the same makespans are one block, not ten: a test of them would show
-    what is not there.
+    """Ten equal sets of makespans are one block, not ten: a test would find a
+    difference that does not exist.
     """
     graph = SMALL.problem(0).graph
     scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))

@@ -389,8 +389,8 @@ def test_a_new_policy_and_starting_later_are_instructions():
 
 
 def test_a_log_has_an_interval_over_days_and_one_over_hidden_draws(tmp_path):
-    """By hand: the jobs of each day of each seed, what they cost today and with what is
-    found. The log is of 8.75 days, divided into nine.
+    """By hand: the jobs of each day of each seed, and their cost today and with the
+    advice. The log is of 8.75 days, divided into nine.
     """
     scenario = log_of_days(tmp_path, 8.75, 8)
     found = advice_on(scenario, range(3), slots=2)

@@ -1,4 +1,4 @@
-"""Figures of decisions: what is drawn of the numbers of slots."""
+"""Figures of decisions: the plotted numbers of slots."""
 
 from support import canvas_of
 

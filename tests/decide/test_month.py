@@ -1,4 +1,4 @@
-"""Months: days of kinds that a mix draws, compared as days are."""
+"""Months: days of types drawn from a mix, compared like single days."""
 
 from importlib.util import find_spec
 

@@ -84,7 +84,7 @@ def archived(files, path):
 
 
 def copied(path, folder):
-    """The files that are copied of a distribution, by name."""
+    """The names of the files that are copied from a distribution."""
     browser.copy_pyodide(path, folder)
     site = folder / "static" / "pyodide"
     return {file.name: file.read_bytes() for file in site.iterdir()}
@@ -261,7 +261,7 @@ def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
 def test_a_folder_is_built_of_notebooks_settings_and_wheels(
     tmp_path, monkeypatch, notebooks
 ):
-    """By a build that changes nothing."""
+    """The build that changes no file."""
     calls, site = [], tmp_path / "site"
 
     def build(words, cwd, **how):

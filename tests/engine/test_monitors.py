@@ -1,5 +1,5 @@
-"""Resources that measure themselves: SimPy's events, and figures that an observer of
-every event agrees with.
+"""Resources with statistics: the events are SimPy's, and the figures equal those
+computed from every event.
 """
 
 import math

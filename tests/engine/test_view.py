@@ -1,4 +1,4 @@
-"""Views: what a policy can read, and that it can change nothing."""
+"""Views: policies can read them, but not change anything."""
 
 from collections.abc import Collection, Mapping
 from random import Random

@@ -1,4 +1,6 @@
-"""The search: guarantees, known optima, and equal bits with and without the extra."""
+"""The search: guarantees, known optima, and bit-identical results with and without the
+extra.
+"""
 
 import json
 import sys
@@ -57,7 +59,7 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 @pytest.mark.parametrize(("budget_s", "steps"), [(1.5, 1), (2, 1), (2.5, 2), (4.5, 4)])
 def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
-    """Of a clock that goes on by a second per look; that of loading is not counted."""
+    """The clock advances by a second per call; the call at loading is not counted."""
     clock = SimpleNamespace(perf_counter=count(10).__next__)
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.time", clock)
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.AT_ONCE", 74)

@@ -1,5 +1,5 @@
-"""The registry of logs: one table for all formats, the same rules, ids and tags in
-results.
+"""The registry of log formats: one table and the same rules for all formats; ids and
+tags in results.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """Statistics that are the same with every supported version of NumPy and SciPy.
 
 The values do not come from this package: Wilcoxon's p was counted in whole numbers, all
-else computed to 40 digits with mpmath. Which figures hold to the bit is listed in
+else computed to 40 digits with mpmath. The figures that are bit-identical are listed in
 `cgrsp_simpy/analysis/statistics.py`.
 """
 

@@ -1,5 +1,5 @@
-"""Where claims are drawn: jobs that share a place lie one above the other, each as high
-as its amount, and stay there.
+"""Positions of claims: jobs that share a resource are drawn above each other, each as
+high as its amount, and do not move.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Instances that the market takes back when the stock of their type becomes Low,
+"""Instances that the market preempts when the stock of their type becomes Low,
 replayed or by a model, by hand and at random.
 """
 

@@ -352,7 +352,7 @@ def test_relative_imports_of_a_policy_are_part_of_it(dots, folder, runs):
 
 
 def recursive():
-    """Helpers that name each other, and a function that holds itself."""
+    """Helpers that call each other, and a function that contains itself."""
 
     def rule(view):
         return rest(view.queue, view.idle)

@@ -1,4 +1,4 @@
-"""Memory of a policy or a model ends with the run: the row of a seed is always the
+"""A policy or a model keeps no memory after a run: the row of a seed is always the
 same.
 """
 

@@ -40,7 +40,7 @@ def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
 
 
 def value(scenario, objective, bin_s=10.0, seed=0):
-    """The bound of the program; 0 where none is known."""
+    """The bound of the program; 0 if none is known."""
     return lower_bound(scenario, seed, objective, bin_s=bin_s).value or 0.0
 
 
@@ -54,8 +54,8 @@ def test_a_single_job_waits_for_its_delay_and_has_the_least_tardiness():
 
 
 def test_a_job_alone_takes_its_chance():
-    """Low stock half the time: 80 s against a slack of 90 s are missed where the delay
-    is long.
+    """Stock is Low half of the time: a job of 80 s with a slack of 90 s is late if the
+    delay is long.
     """
     market = cg.Market(
         cg.Clock(((0, 1.0),)),
@@ -201,7 +201,7 @@ def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most
     delays_s = np.array([20.0]) if most_s == 20 else 25.0 + 10 * np.arange(12)
 
     def later(at_s):
-        """The chance of a longer occupation."""
+        """The probability of a longer occupation."""
         return factor.sf((at_s[:, None] - delays_s) / 600).mean(axis=1)
 
     service, factor = TIMES[name]

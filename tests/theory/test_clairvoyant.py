@@ -101,7 +101,7 @@ def brute_force(scenario, seed, objective):
 
 
 def scarce(jobs, free_types=False):
-    """Jobs that come minutes before the scarce hours, on two slots."""
+    """Jobs that arrive minutes before the scarce hours, on two slots."""
     law = cg.day("hectic", tight_fraction=0.5).workload
     drawn = [job for job, _ in law.generate(3, cg.Service())][:jobs]
     moved = [

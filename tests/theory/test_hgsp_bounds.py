@@ -1,5 +1,5 @@
 """The bound by capacity: no schedule is below it, whatever the prices, and it is near
-the optimum where that is known.
+known optima.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""Promises of plans, on years that they have not seen: three weeks of each year are
-known, drawn by its seed, and the plan is priced on the rest of it. Seeds were fixed
-before the first result.
+"""Intervals and limits of plans, on years that were not used for planning: three weeks
+of each year are known, drawn by its seed, and the plan is priced on the rest of it.
+Seeds were fixed before the first result.
 
 Ten years are drawn (bursty jobs, 127,528 a year in the mean); ten are made of the weeks
 of NASA's log, of which there are 13: 52 of these, drawn with replacement.

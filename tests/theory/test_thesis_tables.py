@@ -1,5 +1,5 @@
-"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045,
-and their rms z is 1.
+"""The thesis's tables are reproduced: for a perfect model 95 % of the cells have |z|
+below 2.045, and the rms z is 1.
 """
 
 import os

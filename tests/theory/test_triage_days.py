@@ -110,7 +110,7 @@ def test_the_how_to_states_where_triage_loses():
 @pytest.mark.long
 @pytest.mark.parametrize("day", ["hectic", "surge"])
 def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
-    """But than Adaptive on the surge day: it is not shown which misses more."""
+    """Except Adaptive on the surge day, whose difference is not significant."""
     policies = [
         policy for policy, section in SECTIONS.items() if section.startswith("4.")
     ]

@@ -17,7 +17,7 @@ WORK_S = sum(share * work_s for share, work_s in zip(MIX, GPU.mean_execution_s))
 
 
 def shares(multiplier):
-    """Chance, least and greatest delay by status (thesis Eq. 3.1 and 3.2)."""
+    """Probability, minimum and maximum delay by status (thesis Eq. 3.1 and 3.2)."""
     high = min(0.95, GPU.high_stock_probability * multiplier)
     medium = min(0.9, 1.5 * GPU.high_stock_probability * multiplier, 1 - high)
     return (high, 0, 10), (medium, 30, 120), (1 - high - medium, 600, 7200)

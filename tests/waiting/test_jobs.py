@@ -17,7 +17,7 @@ GB_IN_KB = 1024 * 1024
 def line(
     submit=0, run=60, allocated=1, used=-1, requested=-1, requested_kb=-1, status=1
 ):
-    """A line of SWF; what is not given is as it is on most lines of real logs, or
+    """A line of SWF; fields that are not passed are as on most lines of real logs, or
     missing.
     """
     return (

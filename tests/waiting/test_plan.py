@@ -1,4 +1,4 @@
-"""Plans: a bill is the sum of its rows, machines are found that are known to be best,
+"""Plans: a bill is the sum of its rows, known optimal numbers of machines are found,
 limits and budgets are kept.
 """
 

@@ -153,7 +153,7 @@ def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
 
 
 def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
-    """Low at the next look with the chance that the model gives to it now."""
+    """Stock is Low at the next observation with the model's current probability."""
     made = replace(cg.day("hectic", slots=[SLOW]), market=ON_TWO)
     now_s, look_s = 2000.0, 600.0
     seeds = (i for i in range(99) if Stock(ON_TWO, i).status(GPU, 1300.0, 0.0) == LOW)
@@ -289,7 +289,9 @@ def better_hours(made, name, now_s):
 
 
 def test_a_slot_works_except_while_low_stock_is_waited_out():
-    """Low with chance .375 for 15 minutes in the mean; its delays take 3,900 s."""
+    """Low stock has probability .375 and lasts 15 minutes on average; its delay is
+    3,900 s.
+    """
     seen = Outlook(known_of(persistence_s=900, sight="now")).band(PEAK_S)
     assert seen.chances[SLOW] == (0.25, 0.375, 0.375)
     work_s = mean_work_s(seen.known, GPU)

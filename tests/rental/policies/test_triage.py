@@ -410,9 +410,7 @@ def test_so_it_is_in_any_scenario(scenario, seed):
 def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
     seed, all_rates
 ):
-    """A delay that makes the first of a class late with some chance lowers its
-    index.
-    """
+    """A delay that may make the first job of a class late lowers its index."""
     some = any_scenario(seed)
     jobs = [job._replace(gpus=1) for job in some.workload.listed]
     market, own = cg.Market(delay_s=((0, 0),) * 3), some.gpus[:1]

@@ -63,7 +63,7 @@ def test_the_best_is_selected_as_often_as_promised(correlation, better):
 
 
 @pytest.mark.slow
-def test_the_promise_fails_where_the_difference_is_less_than_the_indifference():
+def test_the_guarantee_fails_if_the_difference_is_less_than_the_indifference():
     right, _ = selections(600, indifference=1.5)
     assert right.mean() < 0.95 - 4 * math.sqrt(0.95 * 0.05 / len(right))
 

@@ -69,7 +69,7 @@ def test_a_part_survives_a_round_trip_through_its_table(own, oven):
     assert part_of(Oven, tables_of(oven, whole=True), "") == oven
 
 
-def test_a_class_is_named_only_where_there_is_a_choice(own):
+def test_a_class_is_named_only_if_there_are_several(own):
     assert tables_of(Oven("a", Tray(2))) == {"name": "a", "tray": {"loaves": 2}}
     oven = Oven("a", bakes=Cake())
     assert tables_of(oven) == {"name": "a", "bakes": {"kind": "Cake"}}

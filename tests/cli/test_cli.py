@@ -121,7 +121,7 @@ def test_a_full_disk_gives_a_one_line_error(line, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_terminal_of_ascii_gets_what_it_can_show(tmp_path):
+def test_a_terminal_of_ascii_gets_only_ascii(tmp_path):
     named = subject_of(cg.day("quiet", jobs=5)).varied(name="\xe9")
     named.to_toml(tmp_path / "day.toml")
     words = "compare day.toml --policies fifo --seeds 3".split()

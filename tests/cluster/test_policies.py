@@ -233,7 +233,7 @@ def test_rules_of_pbs(scheduler, jobs, expected):
     assert first(scheduler, jobs) == expected
 
 
-def test_pbs_looks_only_at_what_fits():
+def test_pbs_considers_only_jobs_that_fit():
     assert started("pbs", waiting_run(RULES, free=[3])) == [2, 1]
 
 

@@ -143,7 +143,7 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
     assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": unstable")
 
 
-def test_warm_up_and_what_comes_later_are_not_measured():
+def test_warm_up_and_cool_down_are_not_measured():
     scenario = Scenario(Offered(jobs=60, load=0.7, warm_up=40))
     run = subject_of(scenario).run("easy", 1)
     own = run.jobs[40:100]

@@ -170,7 +170,7 @@ def test_fifo_dispatches_in_order_of_submission(scenario, seed):
     reserve=st.integers(0, 8),
     gate=st.sampled_from([0.0, 0.5, 0.95, 5.0, "at load", "above"]),
 )
-def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, gate):
+def test_rh_idles_exactly_by_its_reservation(scenario, seed, reserve, gate):
     load = scenario.known().offered_load
     if isinstance(gate, str):
         gate = (

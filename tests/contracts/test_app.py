@@ -386,7 +386,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
 # ---- the command ----
 
 
-def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
+def test_the_error_names_the_missing_extra(monkeypatch, capsys):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert main(["app"]) == 2
     told = 'cgrsp app: Streamlit is missing: pip install ".[app]" in a clone\n'

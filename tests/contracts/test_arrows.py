@@ -200,7 +200,7 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 
 @every_module
-def test_matplotlib_only_where_figures_are_drawn(module, tree):
+def test_matplotlib_is_imported_only_to_draw_figures(module, tree):
     drawing = room_of(module) in {"plots", "papers"} or Path(module).stem.endswith(
         "figures"
     )

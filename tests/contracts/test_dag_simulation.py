@@ -130,7 +130,7 @@ def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infini
 
 @QUICK
 @given(problems() | problems(missing=True))
-def test_many_plans_at_once_are_as_one_by_one(problem):
+def test_plans_evaluated_together_or_one_by_one_are_equal(problem):
     gpu = random_units(problem, 2 * FEW, np.random.default_rng(0))[
         :, problem.graph.unit
     ]
@@ -204,7 +204,7 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
 @pytest.mark.slow
 @QUICK
 @given(problems(missing=True))
-def test_nor_where_connections_are_missing(problem):
+def test_no_plan_beats_the_bound_if_connections_are_missing(problem):
     for plan in [make(problem) for make in ALL] + [anneal(problem, Budget(20)).plan]:
         assert carried_out(problem, plan).makespan_s >= lower_bound_s(problem) * (
             1 - 1e-12

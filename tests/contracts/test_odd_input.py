@@ -61,7 +61,7 @@ def test_policies_and_seeds_may_come_from_generators():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("term", ["terms.preemption_per_h=2", "terms.suspension=yes"])
-def test_advice_has_a_report_where_jobs_are_stopped(term, tmp_path):
+def test_advice_has_a_report_if_jobs_are_stopped(term, tmp_path):
     line = ("advise", "hectic", "jobs=12", "--seeds", "2", term)
     assert main([*line, "--policies", "fifo,spt", "--report", str(tmp_path)]) == 0
     assert (tmp_path / "advice.html").exists()

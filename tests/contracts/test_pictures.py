@@ -261,7 +261,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole():
 # ---- Fronts and legends ----
 
 
-def test_the_front_is_seen_where_an_interval_lies_on_it():
+def test_the_front_is_visible_below_an_interval():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
         cg.plots.marks.points(

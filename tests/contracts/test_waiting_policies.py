@@ -203,7 +203,7 @@ def costs(told, fixed_per_h, rents=None):
 @every_policy
 @given(jobs=job_lists(), machines=st.integers(0, 4), order=orders)
 @settings(max_examples=40)
-def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
+def test_a_log_has_the_cost_of_another_program_and_at_least_that_of_full_use(
     name, jobs, machines, order
 ):
     assume(jobs.run_s.any())

@@ -310,7 +310,7 @@ def test_runs_of_one_job_are_enough_tasks_for_two_processes(tasks_of, monkeypatc
     assert len(tasks_of([short])) == 3
 
 
-def test_short_tasks_are_sent_together(monkeypatch):
+def test_short_tasks_are_sent_in_batches(monkeypatch):
     monkeypatch.setattr(executors, "MOST_WORKERS", 4)
     counted = Told(lambda calls: calls[-1][1]())
     tasks = {key: key + 1 for key in range(2000)}
@@ -330,9 +330,7 @@ def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
     assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
 
 
-def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
-    small_tasks, file
-):
+def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks, file):
     logs = []
     for deadline in (20, 2000):
         path = file(
@@ -483,7 +481,7 @@ def test_results_finished_before_an_executor_failed_are_kept(
     assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
 
 
-def test_without_a_directory_none_is_mentioned(small_tasks):
+def test_without_a_directory_no_directory_is_mentioned(small_tasks):
     with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses=True))
     assert "saved" not in str(caught.value)

@@ -78,7 +78,7 @@ def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
     found.plan.check(found.problem)
 
 
-def test_a_study_is_divided_by_what_searches_cost():
+def test_a_study_is_divided_by_the_cost_of_searches():
     assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
     assert (
         subject_of(subject_of(SMALL).varied(budget=cg.dag.Budget(seconds=1.0))).work

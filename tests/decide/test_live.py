@@ -95,7 +95,7 @@ def test_a_job_is_held_and_the_time_of_the_next_decision_reported():
     assert [row["job"] for row in next_dispatches(state, DAY, "triage").rows] == [0]
 
 
-def test_stock_as_last_seen_is_what_a_policy_sees():
+def test_a_policy_sees_the_last_observed_stock():
     def by_status(view):
         slot = next(iter(view.idle))
         if view.status(slot) != 2:

@@ -275,9 +275,7 @@ def test_a_study_of_a_function_is_verified_in_its_script(tmp_path, monkeypatch, 
     )
 
 
-def test_policies_of_files_are_run_again_where_that_is_allowed(
-    tmp_path, monkeypatch, capsys
-):
+def test_policies_of_files_are_run_again_if_allowed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     line = "compare quiet jobs=30 --policies own.py:f,fifo --seeds 2 --out out"

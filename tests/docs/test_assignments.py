@@ -276,7 +276,7 @@ def test_a_wheel_rejects_names_that_it_does_not_contain(
     assert not [*tmp_path.iterdir()]
 
 
-def test_an_installed_package_finds_the_sources_where_it_is_called(
+def test_an_installed_package_finds_the_sources_in_the_current_folder(
     capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(teaching, "SCENARIOS", tmp_path / "none")

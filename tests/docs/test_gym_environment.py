@@ -157,7 +157,7 @@ def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
     assert drawn[0] == drawn[1] != 7
 
 
-def test_of_a_class_the_first_that_can_be_in_time_goes():
+def test_the_first_job_of_a_class_that_can_be_in_time_is_dispatched():
     late, soon, later = (
         cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0))
     )

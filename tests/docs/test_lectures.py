@@ -229,7 +229,7 @@ OF_CODE = [
         for each in EXERCISES
     ],
 )
-def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(
+def test_wrong_answers_get_the_same_message_on_both_sides_without_a_number(
     number,
 ):
     messages = {

@@ -105,7 +105,7 @@ def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):
     assert read == sum(line.startswith(" " * 12 + "to come") for line in lines) == 15
 
 
-def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
+def test_the_command_continues_after_the_end_of_input(capsys, monkeypatch):
     assert (
         stepped(capsys, monkeypatch, "--show", "step", typed="")[0]
         == stepped(capsys, monkeypatch, "--show", "step")[0]

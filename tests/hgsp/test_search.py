@@ -41,7 +41,7 @@ def test_all_moves_are_made_in_several_steps(monkeypatch):
 @pytest.mark.parametrize(
     "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
 )
-def test_it_is_never_worse_than_what_it_starts_from(level):
+def test_it_is_never_worse_than_its_start(level):
     instance = cg.hgsp.generate(level, 1)
     starts = [
         cg.hgsp.greedy_assignment(instance, range(instance.tasks)),
@@ -70,7 +70,7 @@ def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
     )
 
 
-def test_where_nothing_is_late_or_nothing_can_move_it_ends():
+def test_the_search_ends_if_nothing_is_late_or_can_move():
     in_time = instance_of((2, 0, 9, 1, 0))
     alone = instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
     assert [step.best for step in search(in_time, moves=1000)[1]] == [0]
@@ -132,7 +132,7 @@ print(json.dumps([COMPILED, found]))
 
 
 @pytest.mark.long
-def test_compiled_or_not_the_answer_is_the_same_to_the_bit(tmp_path, monkeypatch):
+def test_compiled_and_plain_results_are_bit_identical(tmp_path, monkeypatch):
     """The first process has nothing in its cache and says that it compiles, the next
     does not.
     """

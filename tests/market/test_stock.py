@@ -57,7 +57,7 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
-def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
+def test_on_two_scales_stock_changes_only_at_polls_and_lasts_as_modelled():
     """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d /
     (l (1 - w(d))) of other stock within 10 %; between the reported changes it stays.
     """

@@ -46,7 +46,9 @@ SMALL = [
 @pytest.mark.parametrize(
     ("differences", "share", "student"), SMALL, ids=range(len(SMALL))
 )
-def test_wilcoxon_to_the_bit_and_students_t_to_12_digits(differences, share, student):
+def test_wilcoxon_is_bit_identical_and_t_agrees_to_12_digits(
+    differences, share, student
+):
     found = paired_test(differences, [0] * len(differences))
     choices, n = share
     assert found.wilcoxon_p == choices / 2**n
@@ -75,5 +77,5 @@ def test_half_widths_to_10_digits(n, t):
     assert mean(values).half_width == pytest.approx(t * (s2 / n) ** 0.5, rel=1e-10)
 
 
-def test_holm_to_the_bit():
+def test_holm_is_bit_identical():
     assert holm([2 / 2**5, 6 / 2**6, 1 / 2**8]) == [2 / 2**4, 2 / 2**4, 3 / 2**8]

@@ -270,7 +270,7 @@ def test_of_more_than_a_hundred_places_evenly_spread_ones_are_drawn(ax, places, 
     assert all(int(name.split()[1]) % step == 0 for name in names)
 
 
-def test_of_many_places_those_that_the_jobs_asked_for_held_are_drawn(ax):
+def test_the_resources_used_by_the_requested_jobs_are_drawn(ax):
     gantt(crowd(), ax, jobs=[7, 1234])
     assert [text.get_text() for text in ax.get_yticklabels()] == ["node 7", "node 1234"]
     assert ax.get_ylabel() == "2 of 2,000 nodes"

@@ -130,7 +130,7 @@ def test_a_policy_sees_a_restart_as_no_progress(taken_at):
     assert seen == [(0, []), (60, []), (100, [0.9])]
 
 
-def test_a_warm_instance_is_taken_from_nobody(taken_at):
+def test_a_preempted_warm_instance_is_no_preemption_of_a_job(taken_at):
     taken_at(150)
     events = []
     idle = scenario([(0, 1e6), (200, 1e6)], cg.Terms(**SPOT, warm_s=300))

@@ -232,7 +232,7 @@ def test_no_job_attribute_reveals_its_execution_time(read):
 
 
 @pytest.mark.slow
-def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
+def test_deadlines_follow_the_class_mix_if_the_log_names_no_class(read):
     text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(2000))
     jobs = cg.simulate(read(text, tight_fraction=0.3, slots=50), "fifo").jobs
     window_s = jobs["deadline_s"] - jobs["submit_s"]

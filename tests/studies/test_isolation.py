@@ -170,7 +170,7 @@ def test_runs_in_threads_do_not_import_the_copies_of_others(remembering):
     assert study.values("counts_in_a_module", "count") == [1] * 4
 
 
-def test_each_run_of_a_study_begins_with_what_a_script_has_left(remembering):
+def test_each_run_of_a_study_begins_with_the_state_left_by_the_script(remembering):
     rows = []
     for remembering.count in (0, 1):
         rows.append(

@@ -53,7 +53,7 @@ def test_a_single_job_waits_for_its_delay_and_has_the_least_tardiness():
     assert value(late, "wait") == pytest.approx(20 / 60, abs=1e-6)
 
 
-def test_a_job_alone_takes_its_chance():
+def test_the_bound_of_a_single_job_is_its_probability_of_a_miss():
     """Stock is Low half of the time: a job of 80 s with a slack of 90 s is late if the
     delay is long.
     """
@@ -100,7 +100,7 @@ def billed(scenario, run, prices=PRICES):
 
 @pytest.mark.parametrize("bin_s", [None, 10.0])
 @pytest.mark.parametrize("due_s", [50.0, 1000.0])
-def test_a_job_alone_costs_what_advice_bills(due_s, bin_s):
+def test_a_single_job_costs_the_bill_of_advice(due_s, bin_s):
     """A dear one, in time and late: with its rent and the slot's price."""
     alone = replace(listed((0, due_s, 1)), gpus=(DEAR,), slots=(DEAR,))
     bound = lower_bound(alone, 0, PRICES, bin_s)
@@ -173,7 +173,7 @@ def test_a_job_is_held_until_scarcity_ends(change_s, from_s):
     assert value(scenario, "wait") == pytest.approx(from_s / 60, abs=1e-6)
 
 
-def test_a_good_band_that_is_shorter_than_a_step_is_seen():
+def test_a_good_band_that_is_shorter_than_a_step_is_used():
     """High stock for the first 3 s, and Low stock from then on."""
     scenario = in_bands((0, 1.0), (3 / 3600, 0.0))
     reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
@@ -400,7 +400,7 @@ def test_notes_describe_the_program_if_there_is_one(bounds, bin_min, note, monke
     assert answered(line).startswith("quiet: no policy has less than 0.50")
 
 
-def test_where_no_bound_is_known_none_is_shown(monkeypatch):
+def test_an_unknown_bound_is_not_shown(monkeypatch):
     table, found = reported(monkeypatch, None, None)
     assert table.splitlines()[0] == "quiet: no bound known" and found["bound"] is None
     assert [row["value"] for row in found["figures"]] == [None, None]

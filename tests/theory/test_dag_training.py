@@ -201,7 +201,7 @@ def test_a_hundred_layers_of_10_gb_do_not_fit_on_one_gpu():
 
 
 @both_ways
-def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
+def test_a_plan_that_is_out_of_memory_names_the_gpu_and_its_contents(run):
     """Two stages of 48 GB each fit on a GPU of 80 GB apart, not together."""
     graph = training_graph(2, 2, 4, parameters_gb=12, activation_gb=0.001)
     problem = Problem(graph, cg.dag.Servers(2).platform())
@@ -219,7 +219,7 @@ def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
             assert np.isfinite(find(problem, name, cg.dag.Budget(20)).makespan_s)
 
 
-def test_1f1b_fits_where_gpipe_does_not():
+def test_1f1b_fits_although_gpipe_does_not():
     """On four GPUs of 10 GB, four stages keep four micro-batches of 1 GB, and not
     eight.
     """

@@ -119,7 +119,7 @@ def cases(draw):
 @settings(max_examples=60)
 # on demand comes first, and ends within a cell, since spot is needed to the very end
 @example((terms(6, 9, 1), [[0, 0, 0, 0, 1, 1, 1, 1, 1]]))
-def test_the_optimum_is_what_a_search_finds(case):
+def test_the_optimum_equals_that_of_a_search(case):
     job, statuses = case
     zones = tuple(zone(status, str(number)) for number, status in enumerate(statuses))
     found = optimum(job, zones)

@@ -184,7 +184,7 @@ def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
 # ---- a log in one line ----
 
 
-def test_a_log_is_summarised_in_one_line():
+def test_a_log_is_summarised_on_one_line():
     """Four jobs in two days: 2 a day; 100, 179, 180 and 43,741 s; (100 x 1 + 179 x 1 +
     180 x 2 + 43,741 x 4) / 172,800 s.
     """

@@ -525,7 +525,7 @@ def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s):
     assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
 
 
-def test_the_end_of_a_scarcity_is_not_waited_for_if_low_stock_is_refused():
+def test_jobs_do_not_wait_for_the_end_of_a_scarcity_if_low_stock_is_refused():
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert assign(queue, now_s, [SLOW]) == []
@@ -534,7 +534,7 @@ def test_the_end_of_a_scarcity_is_not_waited_for_if_low_stock_is_refused():
     ]
 
 
-def test_an_idle_type_is_not_waited_for_with_any_view_object():
+def test_a_job_does_not_wait_for_an_idle_type_with_any_view_object():
     """The slots of a log have a type of their own each, equal to the others."""
     for seed in (46, 96):
         own = any_scenario(seed)

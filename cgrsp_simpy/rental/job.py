@@ -172,7 +172,7 @@ class ClassColumns:
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
-        """Return the class per window: the first at least as long, or the last."""
+        """Return the class per window: the first with such a window, or the last."""
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
         return np.asarray(fits.argmax(axis=1))

@@ -6,8 +6,8 @@ first does not shorten it, but makes fewer jobs late.
 
 # %% [markdown]
 # A workshop has one machine. Jobs arrive at random, and each has a **due date**. If
-# several jobs wait, somebody has to decide which is next. A **dispatching rule** is the
-# answer, for example first come, first served. We write it three times: as a
+# several jobs wait, somebody has to decide which is next. A **dispatching rule**
+# decides this, for example first come, first served. We write it three times: as a
 # priority of a resource, as a process of our own, and as a policy of a `cg.Model`.
 #
 # ## Priorities

@@ -67,7 +67,7 @@ def test_messages_on_a_log_go_to_stderr(tmp_path):
         pytest.param("run hectic --show events", 1, marks=pytest.mark.slow),
     ],
 )
-def test_a_reader_that_leaves_early_ends_the_command_quietly(line, enough):
+def test_a_closed_pipe_ends_the_command_without_an_error(line, enough):
     command = subprocess.Popen(
         [*CGRSP, *line.split()],
         stdout=subprocess.PIPE,

@@ -25,7 +25,7 @@ from cgrsp_simpy.studies.subject import subject_of
 MIX_OF_ONE = Mix(gpus=((1,),), gpu_shares=(1.0,))
 
 
-def test_at_a_moment_all_jobs_of_a_seed_wait():
+def test_a_test_view_has_all_jobs_of_a_seed_waiting():
     scenario = Scenario(Offered(MIX_OF_ONE, jobs=4, warm_up=2, after=3), Cluster((4,)))
     view, other = (scenario.moment(30.0, seed) for seed in (1, 2))
     assert (view.now_s, len(view.queue), view.running) == (30.0, 9, {})

@@ -199,7 +199,7 @@ def without_backfill(view, started):
 
 @MANY
 @given(case=settings_of(), placement=placements)
-def test_easy_keeps_its_promises_to_the_head(case, placement):
+def test_easy_does_not_delay_the_first_job(case, placement):
     """Backfilled jobs leave the head its shadow time whatever the estimates; if
     none is too short, the head starts by its first shadow time.
     """

@@ -213,8 +213,8 @@ def test_no_plan_beats_the_bound_if_connections_are_missing(problem):
 
 @QUICK
 @given(problems(), st.booleans())
-def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
-    """Where transfers do not wait for each other, which is not foreseen."""
+def test_a_plan_without_contention_is_not_later_than_its_draft(problem, insertion):
+    """Without contention, since a draft ignores waits for links."""
     assume(not problem.contention)
     draft = Draft(problem, insertion)
     for node in by_priority(problem.graph, upward_rank_s(problem)):

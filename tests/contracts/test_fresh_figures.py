@@ -119,7 +119,7 @@ def test_the_page_on_advice_quotes_its_report():
     first = re.search(r"it saves ([^ ]* ± [^ ]*) USD per day", report)[1]
     assert f"which saves {first} USD per day" in text and "here triage" in text
     options = re.search(r"kind of change \((\d+) tried\)", report)[1]
-    assert f"All {options} options that were tried" in text
+    assert f"list all {options} options that were tried" in text
 
 
 @pytest.mark.long

@@ -60,7 +60,7 @@ SIZES = (Size("a", 1, 4.0, 1.0), Size("b", 4, 2.0, 4.0), Size("c", 3, 8.0, 3.0))
     conserving=st.booleans(),
 )
 @settings(max_examples=40)
-def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(
+def test_recursion_and_simulation_agree_job_by_job_even_if_events_coincide(
     name, jobs, machines, mistaken, conserving
 ):
     errors = MISTAKEN if mistaken else Mispredictions()

@@ -276,7 +276,7 @@ def runs_of(units):
     ]
 
 
-def test_a_task_is_worth_its_way_and_every_run_is_in_one(tasks_of):
+def test_tasks_are_large_enough_to_send_and_contain_every_run(tasks_of):
     def seconds(units):
         subjects = [subject_of(unit.scenario) for unit in units]
         runs = zip(subjects, [len(unit.policies) for unit in units])
@@ -351,7 +351,7 @@ def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks
 
 @pytest.fixture
 def started(monkeypatch):
-    """How many processes each pool was to have; there are threads in their place."""
+    """The requested number of processes of each pool; threads replace them."""
     numbers = []
 
     class Pool(ThreadPoolExecutor):

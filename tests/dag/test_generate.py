@@ -71,7 +71,7 @@ def test_every_pair_is_an_edge_equally_often_in_either_direction():
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4, 50])
-def test_at_the_greatest_degree_all_pairs_are_edges(nodes):
+def test_at_the_maximum_degree_all_pairs_are_edges(nodes):
     full = erdos_renyi(nodes, (nodes - 1) / 2)
     assert len(full.edges) == nodes * (nodes - 1) / 2
     # one order alone is possible

@@ -90,7 +90,7 @@ def test_an_edge_counts_once_if_parent_child_or_both_list_it(file):
     assert sorted(edges_of(graph)) == [("a", "b"), ("a", "c")]
 
 
-def test_the_earlier_words_give_the_same_graph(file):
+def test_the_earlier_names_give_the_same_graph(file):
     """1.3: runtime, memory in KB and size; numbers of sizes are bytes."""
     words = {
         "runtimeInSeconds": "runtime",

@@ -176,7 +176,7 @@ def test_a_saving_under_a_tenth_of_a_per_cent_is_not_advised(found, monkeypatch)
         assert found.pays(found.best) == pays
 
 
-def test_a_good_setup_needs_no_advice():
+def test_a_good_configuration_gets_no_recommendation():
     own = advise(place(1500.0, jobs=20), ["fifo", "edf"], range(5))
     assert own.best == own.now and own.first is None
     assert own.lines[0] == "Recommendation: no change, fifo on 1 slot, fixed types."

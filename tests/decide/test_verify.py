@@ -242,7 +242,9 @@ HOSTILE = {
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_folder_gives_a_one_line_error_and_runs_no_code(made, capsys, case):
+def test_an_untrusted_folder_gives_a_one_line_error_and_runs_no_code(
+    made, capsys, case
+):
     """A directory is verified or resumed."""
     spoil, words = HOSTILE[case]
     (made.parent / "hostile").mkdir()

@@ -232,7 +232,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_use_gives_a_one_line_error(words, bakery, capsys, tmp_path, monkeypatch):
+def test_invalid_calls_give_a_one_line_error(
+    words, bakery, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, "lectures", *words.split()), [WRONG[words]])
     assert [path.name for path in tmp_path.iterdir()] == ["scenarios"]

@@ -186,7 +186,7 @@ def test_an_incomplete_archive_is_rejected(tmp_path, content):
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
     ],
 )
-def test_wrong_use_is_rejected_and_nothing_is_written(
+def test_invalid_calls_are_rejected_and_nothing_is_written(
     tmp_path, capsys, monkeypatch, words, message
 ):
     monkeypatch.setattr(browser, "needed", lambda module, text: None)

@@ -86,7 +86,7 @@ def test_implications_of_the_papers_table_agree_with_cluster_table():
     assert ".venv/bin/cgrsp papers tables cluster" in SECTION
 
 
-def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_weeks():
+def test_hps_has_shorter_waits_on_the_philly_log_but_one_of_five_weeks():
     """Columns: mean wait, 95 %, longest (hours), starved, used, fragmented (%)."""
     found = printed("easy_or_hps")
     for name in ("hps", "hps:monotone=true"):

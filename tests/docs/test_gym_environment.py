@@ -20,8 +20,8 @@ SEEN = cg.day("hectic", jobs=60, persistence_s=3600.0, sight="now")
 
 
 def noted(scenario, policy, seed):
-    """A run of a policy, and its decisions: the jobs that it sent, with type and slot,
-    and when it wanted to be asked again.
+    """A run of a policy and its decisions: dispatched jobs with type and slot, and
+    wake-up times.
     """
     decisions = []
 

@@ -290,7 +290,7 @@ def test_numbers_of_all_kinds_are_taken(answer):
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(3, 9))
-def test_no_answer_can_be_bisected(answer):
+def test_answers_do_not_reveal_the_direction_of_an_error(answer):
     """Any answer that is neither right nor a common mistake gets the same message."""
     message = judge_of_four()(answer)
     assert (message == "") == (abs(answer - 4) <= 0.05 * 4)

@@ -315,7 +315,7 @@ def forgets_to_wait(env, desk):
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at="now"), "at(='now')"),
     ],
 )
-def test_wrong_use_is_rejected(wrong, message):
+def test_invalid_calls_are_rejected(wrong, message):
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
     check_refused(lambda: wrong(env, desk), [message])

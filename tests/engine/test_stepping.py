@@ -32,7 +32,7 @@ def test_a_step_prints_event_queue_slots_and_future():
     ]
 
 
-def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
+def test_only_used_slots_are_shown_if_there_are_over_twelve():
     few, many = (
         str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13)
     )

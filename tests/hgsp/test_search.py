@@ -77,7 +77,7 @@ def test_the_search_ends_if_nothing_is_late_or_can_move():
     assert search(alone, moves=1000)[0].weighted_tardiness == 3
 
 
-def test_a_task_of_no_weight_makes_way():
+def test_a_task_of_weight_0_is_served_last():
     """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
     first.
     """

@@ -207,7 +207,7 @@ PLAIN = (
 
 
 @pytest.mark.parametrize("text", [SPLIT, PLAIN], ids=["splitwise", "plain"])
-def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
+def test_the_steps_of_the_named_model_are_read(file, text):
     path = file(text)
     for model, prompt_ms, token_ms in (
         ("llama2-70b", 155.8, 37.4),

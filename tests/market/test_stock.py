@@ -120,7 +120,7 @@ def test_a_type_with_its_own_persistence_and_one_without():
 
 
 @pytest.mark.parametrize("sight", ["now", "poll:600"])
-def test_the_view_shows_the_status_as_of_the_last_look(sight):
+def test_the_view_shows_the_status_at_the_last_poll(sight):
     seen = []
 
     def looking(view):

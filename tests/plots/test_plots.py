@@ -438,7 +438,7 @@ def test_changes_no_setting(draw, style):
 @pytest.mark.slow
 @every_function
 @pytest.mark.parametrize("style", STYLE)
-def test_no_text_is_cut_off_small_or_on_another(draw, style):
+def test_texts_are_not_cut_off_too_small_or_overlapping(draw, style):
     with plots.styled(style):
         figure = draw().figure
         figure.canvas.draw()

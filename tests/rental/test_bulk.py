@@ -103,7 +103,7 @@ def compilable(seeds):
 
 
 @pytest.mark.long
-def test_so_are_the_scenarios_of_the_suite():
+def test_compiled_scenarios_of_the_suite_are_bit_identical_to_simpy():
     scenarios = compilable([*TRAIN, *TEST])
     assert len(scenarios) > 20
     assert differing(scenarios, [*POLICIES, *INDICES[:3]], range(1)) == []

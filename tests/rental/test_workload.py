@@ -383,7 +383,7 @@ def test_a_log_created_in_python_cannot_be_written_and_leaves_no_file(tmp_path):
 # ---- Alibaba's image-generation requests ----
 
 
-def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
+def test_only_successful_requests_of_a_log_are_read(read, caplog):
     caplog.set_level("INFO")
     text = (
         "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,"

@@ -48,9 +48,7 @@ def test_a_known_model_is_recovered_by_the_fit():
 
 
 def test_ages_are_used_if_they_carry_information():
-    """Of a memoryless market one class is enough; where times are short or long,
-    several.
-    """
+    """One class is enough for a memoryless market; several if times are mixed."""
     assert classes_of([history_of(TwoState(4.0, 1.0, history_h=3000), 3)]) == (0.0,)
     mixed = np.concatenate(
         [[True] * (1 if k % 2 else 100) + [False] * 9 for k in range(200)]
@@ -170,9 +168,7 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
 
 
 def test_a_zone_is_chosen_by_its_price(monkeypatch):
-    """Two zones that are always there, one of them the cheaper; alone, the dear one
-    serves, too.
-    """
+    """Two zones are always available; without the cheaper one the other is used."""
     monkeypatch.setattr(expected, "STEPS", 60)
     history = Series.of("h", 600, [True] * 500 + [False, True])
     for dear in (0, 1):
@@ -197,8 +193,8 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
 
 
 def test_if_storage_is_expensive_the_job_does_not_move_back_and_forth(monkeypatch):
-    """Storage until the end is part of the cost on demand, too: else it leaves as soon
-    as it has come, for ever.
+    """Storage until the end is also part of the cost on demand; otherwise the job would
+    move back and forth forever.
     """
     monkeypatch.setattr(expected, "STEPS", 120)
     turns = (

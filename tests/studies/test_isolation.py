@@ -253,7 +253,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_no_study_passes_the_memory_of_a_run_to_the_next(name, tmp_path):
+def test_a_study_does_not_pass_the_memory_of_a_run_to_the_next(name, tmp_path):
     assert not getattr(STUDIES[name](tmp_path), "failures", ())
     assert only_forward.__defaults__ == in_order.__defaults__ == ([],)
 

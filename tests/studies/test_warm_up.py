@@ -92,7 +92,7 @@ def ends_at_once(env):
     env.run()
 
 
-test_wrong_use_is_rejected = refusals(
+test_invalid_calls_are_rejected = refusals(
     ({"scenario": bank}, "monitor"),
     ({"monitor": "disk"}, "did you mean 'desk'"),
     ({"monitor": "desk", "what": "level"}, "unknown series of desk"),

@@ -125,7 +125,7 @@ def test_a_weight_multiplies_the_prices_of_its_job_but_not_its_rent():
 
 
 @pytest.mark.slow
-def test_no_policy_costs_less_than_the_bound_in_money():
+def test_no_policy_costs_less_than_the_bound_of_the_cost():
     bounds = np.array([lower_bound(busy(), seed, "cost").value for seed in range(3)])
     for policy in ("fifo", "edf", "triage"):
         runs = [cg.simulate(busy(), policy, seed) for seed in range(3)]

@@ -143,7 +143,7 @@ def test_the_means_of_the_tables_follow_from_the_rows(heading, means):
     assert table == {name: means(name) for name in table}
 
 
-def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with():
+def test_whales_as_printed_hardly_ever_improve_on_their_ten_initial_plans():
     """With the agent never; and a hundred times as many random plans have a better
     one.
     """

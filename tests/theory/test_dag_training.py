@@ -278,7 +278,7 @@ def measured(number):
     "number",
     [pytest.param(n, marks=[pytest.mark.slow] * (n not in (6, 18))) for n in range(30)],
 )
-def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_first(
+def test_the_default_is_never_worse_than_round_robin_or_longest_first_in_training(
     number,
 ):
     ends_s = measured(number)
@@ -321,7 +321,7 @@ def test_the_default_is_the_first_that_is_compared():
 
 @pytest.mark.parametrize("make", [heft, cpop, longest_first, round_robin])
 @pytest.mark.parametrize(("stages", "batches"), [(4, 8), (8, 16)])
-def test_on_equal_gpus_every_stage_has_one_for_itself(make, stages, batches):
+def test_every_stage_has_a_separate_gpu_if_gpus_are_equal(make, stages, batches):
     """Searches that lost to round-robin by a factor of two to four where nodes were
     placed one by one.
     """

@@ -99,8 +99,9 @@ def test_most_of_twenty_years_are_within_the_interval_and_no_limit_is_broken():
     years = [(make, seed) for make in (drawn, resampled) for seed in range(10)]
     right, declined = check_years(years, 18)
     assert (
-        f"{right - declined} cost an amount in the plan's interval, {declined} were"
-        f" declined as too short, and {20 - right} cost another amount" in HOWTO
+        f"was inside the plan's interval for {right - declined} years and outside for"
+        f" {20 - right}; for {declined}, the three weeks were reported as too short"
+        in HOWTO
     )
 
 

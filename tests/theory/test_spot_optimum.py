@@ -1,5 +1,5 @@
 """The omniscient optimum against a search through every course on a grid twice as fine,
-and against what can be seen at a glance.
+and cases with an obvious optimum.
 """
 
 import math
@@ -187,7 +187,7 @@ AWAY = [
 @example((terms(5, 9, 1), BRIEFLY, Checkpoints(write_s=30.0)))
 @example((terms(5, 11, 1), AWAY, Checkpoints(size_gb=1, transfer_usd_per_gb=0.01)))
 @settings(max_examples=100)
-def test_with_prices_and_checkpoints_too(case):
+def test_the_optimum_with_prices_and_checkpoints_equals_that_of_a_search(case):
     job, places, saved = case
     zones = tuple(
         zone(own.status, f"{own.region}{'ab'[number]}", own.prices, own.kept)

@@ -54,7 +54,7 @@ def test_no_run_is_cheaper_than_the_optimum(study):
 
 
 def difference(study, terms, one, other):
-    """Of costs, percent of on demand only, the mean over traces, paired by seed."""
+    """Difference of costs, % of on demand only: mean over traces, paired by seed."""
     costs = [study.mean_values(terms, name, "cost_pct") for name in (one, other)]
     return cg.statistics.mean(costs[0] - costs[1])
 

@@ -26,7 +26,7 @@ def test_tables_of_ten_seeds_at_the_printed_number():
 
 
 @pytest.mark.slow
-def test_the_clock_as_printed_does_not_give_them():
+def test_the_printed_clock_does_not_reproduce_the_tables():
     late = cg.day("hectic", clock="printed")
     cells = [
         replace(

@@ -93,7 +93,7 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 
 @pytest.mark.slow
-def test_the_how_to_states_where_triage_loses():
+def test_the_page_states_when_triage_is_worse():
     loses = script("where_triage_loses").dear_and_fast()
     [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best(
         "triage"

@@ -325,11 +325,9 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
     ],
 )
 def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_pct):
-    """Eq. 23 is good.
-
-    Eq. 26 as printed, which stretches waits and not the patience, is a quarter short
-    where machines are few; with the patience rescaled it is good, too. Prices and
-    shares on demand hold within 1 and 2 % both ways.
+    """Eq. 23 is accurate. Eq. 26 as printed, which scales waits but not the patience,
+    is a quarter too short for few machines; with the patience rescaled it is accurate.
+    Prices and shares on demand agree within 1 and 2 % in both forms.
     """
     found = trials_of(name, servers, trials=6, jobs=500_000)
     for as_printed, errors in ((False, errors_pct), (True, printed_pct)):
@@ -354,9 +352,9 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_p
 
 @pytest.mark.slow
 def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
-    """Ours, where the long jobs alone would keep 1 to 1.4 times the machines busy:
-    within 15 % of the simulated wait, as printed 9 to 50 % short, and in each setting
-    farther off.
+    """Settings in which long jobs alone need 1 to 1.4 times the machines: our wait is
+    within 15 % of the simulated one, the printed one 9 to 50 % too short, and worse in
+    each setting.
     """
     draw = stream(0, "settings of Eq. 26")
     for _ in range(8):

@@ -170,7 +170,7 @@ def test_a_falls_from_2_to_0_over_the_budget_if_it_ends_first(seen_a):
     assert seen_a == pytest.approx([2 * (1 - done / 10) for done in range(10)])
 
 
-def test_a_falls_over_the_iterations_and_again_over_the_rest(seen_a):
+def test_the_parameter_a_falls_over_the_iterations_and_again_over_the_rest(seen_a):
     # 2 + 5 x 2 evaluations, twice; then 2 whales and 2 iterations of 2
     rtgs(layered(), Budget(evaluations=30), whales=2, iterations=5)
     assert seen_a == pytest.approx([2, 1.6, 1.2, 0.8, 0.4] * 2 + [2, 1])

@@ -69,7 +69,7 @@ def with_fields(value):
 
 @pytest.fixture
 def plain(monkeypatch):
-    """Replaces what only numba can do."""
+    """Replacement for what only numba can do."""
     called, advance = [None], loop.advance
 
     def cached(rule, *_):

@@ -397,10 +397,8 @@ def test_every_result_of_a_run_satisfies_the_equations(seeds, least, all_rates):
 
 @settings(max_examples=25)
 @given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
-def test_so_it_is_in_any_scenario(scenario, seed):
-    """With whole seconds, jobs that are alike, stock that is certain, and nothing that
-    is dear.
-    """
+def test_triage_follows_its_definition_in_any_scenario(scenario, seed):
+    """With whole seconds, equal jobs, certain stock and no expensive types."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triage, "SAMPLED", 10**9)
         check_definition(scenario, Triage(), seed)
@@ -423,9 +421,7 @@ def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
 
 
 def test_r_of_a_long_class_equals_that_of_a_sample():
-    """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no
-    difference.
-    """
+    """Of 30 jobs those at 5, 15 and 25; for equal jobs it makes no difference."""
     policy = Triage()
 
     def r_of(queue):
@@ -535,7 +531,7 @@ def test_jobs_do_not_wait_for_the_end_of_a_scarcity_if_low_stock_is_refused():
 
 
 def test_a_job_does_not_wait_for_an_idle_type_with_any_view_object():
-    """The slots of a log have a type of their own each, equal to the others."""
+    """Each slot of a log has a separate type, equal to the others."""
     for seed in (46, 96):
         own = any_scenario(seed)
         apart = replace(own, slots=[replace(gpu) for gpu in own.slots])

@@ -50,7 +50,7 @@ def test_the_expected_delay_converges_from_the_observed_status_to_the_model():
         )
 
 
-def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
+def test_a_change_of_hour_since_the_last_observation_is_considered():
     """Always High until 9 and always Low from then on: what was seen High is Low now,
     whether or not the variate is the same.
     """

@@ -119,7 +119,7 @@ def exporter(config, template_name):
     )
 
 
-STAND_INS = {  # module -> what stands in for it in the quick tests
+STAND_INS = {  # module -> its substitute in the quick tests
     "jupytext": SimpleNamespace(reads=read_script),
     "nbformat": SimpleNamespace(
         v4=SimpleNamespace(

@@ -1,4 +1,4 @@
-"""What policies return besides assignments, their errors, and policies from text.
+"""Requests that policies return, their errors, and policies from text.
 
 "rh:reserve=2,gate=0.9" becomes a name and keyword arguments; "own.py:oldest" becomes a
 function of a file.

@@ -386,7 +386,7 @@ class Market:
         default=0.0,
     )
     sight: str = parameter(
-        'What the scheduler observes of stock that persists: "none" (displayed statuses'
+        'Observation of persistent stock by the scheduler: "none" (displayed statuses'
         ' are drawn independently, as in the thesis), "now", or "poll:SECONDS", the'
         " status at the last poll at time 0, SECONDS, 2 SECONDS, ...",
         default="none",

@@ -1,6 +1,7 @@
-"""Public names of the package, and the pages that list them: docs/reference/api.md and
-docs/llms.txt. Run `python docs/api.py` in a clone after a change of these names or of
-the first sentences of their docstrings.
+"""Write the lists of public names: docs/reference/api.md and docs/llms.txt.
+
+Run `python docs/api.py` in a clone after a change of public names or of the first
+sentences of their docstrings.
 """
 
 import ast
@@ -23,7 +24,7 @@ SCENARIOS = ROOT / "scenarios"
 
 
 class Name(NamedTuple):
-    """A public name: where it is found, and what it is."""
+    """A public name, with its module and its object."""
 
     module: str
     name: str
@@ -31,12 +32,12 @@ class Name(NamedTuple):
 
     @property
     def full(self) -> str:
-        """With the module."""
+        """The name with its module."""
         return f"{self.module}.{self.name}"
 
 
 def shown_by_use() -> dict[str, list[str]]:
-    """The names that scripts and pages import from each module."""
+    """Return the names that scripts and pages import from each module."""
     line = re.compile(
         r"^from (cgrsp_simpy[\w.]*) import (\([^)]*\)|[^\n(#]*)", re.MULTILINE
     )
@@ -54,14 +55,15 @@ def shown_by_use() -> dict[str, list[str]]:
 
 
 def modules() -> dict[str, list[str]]:
-    """The public names of every module that lists them, packages first; of others those
-    that scripts and pages import.
+    """Return the public names of every module, packages first.
+
+    These are the names in `__all__`, or else those that scripts and pages import.
     """
     names = ["cgrsp_simpy"]
     names += [
         found.name
         for found in walk_packages(cgrsp_simpy.__path__, "cgrsp_simpy.")
-        # commands, and what they serve
+        # commands by purpose
         if not re.search(r"\.(cli|app|__main__)\b", found.name)
     ]
     loaded = {name: import_module(name) for name in names}
@@ -76,7 +78,7 @@ def modules() -> dict[str, list[str]]:
 
 
 def public() -> dict[str, list[Name]]:
-    """The public names by module, each at the shortest place where it is public."""
+    """Return the public names by module, each under its shortest public path."""
     seen: set[Any] = set()
     found: dict[str, list[Name]] = {}
     for module, names in modules().items():
@@ -94,7 +96,7 @@ def public() -> dict[str, list[Name]]:
 
 
 def home(loaded: types.ModuleType, name: str) -> tuple[str, str]:
-    """The module and the name with which a name that may be imported is defined."""
+    """Return the module and the name under which an object is defined."""
     value = getattr(loaded, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         return value.__module__, value.__qualname__
@@ -114,10 +116,9 @@ def tree(module: str) -> ast.Module:
 
 
 def plain(lines: list[str], literal: bool = False) -> list[str]:
-    """A docstring's lines as reStructuredText: bars and final underscores mean
-    themselves.
+    """Return a docstring as reStructuredText, with bars and underscores escaped.
 
-    literal: what is indented is shown as it stands.
+    literal: show indented lines as literal blocks.
     """
     shown, before = [], ""
     for line in lines:
@@ -138,9 +139,7 @@ def plain(lines: list[str], literal: bool = False) -> list[str]:
 
 
 def is_constant(each: Name) -> bool:
-    """Whether a name is neither a class nor a function of the package: it has no
-    docstring.
-    """
+    """Return whether a name has no docstring: it is not a class or function here."""
     if inspect.isclass(each.value) and each.value.__module__.startswith("simpy."):
         return False  # it has SimPy's
     own = getattr(each.value, "__module__", "").startswith("cgrsp_simpy")
@@ -148,9 +147,7 @@ def is_constant(each: Name) -> bool:
 
 
 def comment(module: str, name: str) -> str:
-    """The text below a definition, or the comment above it, or behind it; nothing if
-    none is.
-    """
+    """Return the string below a definition, or else its comment, or else ""."""
     lines = (
         Path(import_module(module).__file__).read_text(encoding="utf-8").splitlines()
     )
@@ -177,13 +174,13 @@ def comment(module: str, name: str) -> str:
 
 
 def _sentence(told: str) -> str:
-    """A comment as the sentence of a page."""
+    """Return a comment as a sentence."""
     stop = "." if told and told[-1] not in ".:!?" else ""
     return f"{told[:1].upper()}{told[1:]}{stop}"
 
 
 def summary(module: str) -> str:
-    """The first paragraph of a module's docstring."""
+    """Return the first paragraph of a module's docstring."""
     text = inspect.getdoc(import_module(module)) or ""
     return " ".join(text.partition("\n\n")[0].split())
 
@@ -192,7 +189,7 @@ def summary(module: str) -> str:
 
 
 def sentence(name: Name) -> str:
-    """Return what the first sentence of a docstring, or a comment, says of a name."""
+    """Return the first sentence of the docstring or comment of a name."""
     text = (
         comment(*home(import_module(name.module), name.name))
         if is_constant(name)

@@ -1,7 +1,7 @@
-"""Whether a built site is whole: `python docs/check.py build/site`.
+"""Check a built site: `python docs/check.py build/site`.
 
-Every link within it leads to a file and, where it names one, to a place in it; every
-public name of the package is in the index that the search reads.
+Every internal link must lead to a file and, if it has a fragment, to an anchor in it;
+every public name of the package must be in the index of the search.
 """
 
 import sys
@@ -14,7 +14,7 @@ import api
 
 
 class Page(HTMLParser):
-    """The links of a page, and the places that can be linked to."""
+    """Parser that collects the links and anchors of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -23,14 +23,14 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take what the tag links to or names."""
+        """Record the link or anchor of a tag."""
         given = dict(attrs)
         self.places |= {given[name] for name in ("id", "name") if given.get(name)}
         self.links += [given[name] for name in ("href", "src") if given.get(name)]
 
 
 def broken(site: Path) -> list[str]:
-    """The links within a site that lead nowhere."""
+    """Return the broken internal links of a site."""
     others = {"_static", "lite"}  # pages of packages
     files = [
         path
@@ -57,7 +57,7 @@ def broken(site: Path) -> list[str]:
 
 
 def indexed(site: Path) -> set[str]:
-    """The names that the index of objects holds."""
+    """Return the names in the index of objects."""
     lines = (site / "objects.inv").read_bytes().split(b"\n", 4)
     return {
         line.split(" ")[0] for line in zlib.decompress(lines[4]).decode().splitlines()
@@ -65,14 +65,14 @@ def indexed(site: Path) -> set[str]:
 
 
 def missing(site: Path) -> list[str]:
-    """The public names that the index does not hold."""
+    """Return the public names that are missing from the index."""
     there = indexed(site)
     names = [each.full for found in api.public().values() for each in found]
     return [name for name in names if name not in there]
 
 
 def main() -> int:
-    """Print what is wrong; 1 if anything is."""
+    """Print all faults; return 1 if there are any."""
     site = Path(sys.argv[1]).resolve()
     faults = [f"broken link in {each}" for each in broken(site)]
     faults += [f"not in the index: {each}" for each in missing(site)]

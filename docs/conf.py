@@ -1,5 +1,7 @@
-"""The site: pages made from the package, its lectures, scenarios and figures, and those
-beside this file. `python -m sphinx -W --keep-going -j auto docs build/site` builds it.
+"""Configuration of the site, which consists of the pages in this folder and of pages
+generated from the package, its lectures, scenarios and figures.
+
+`python -m sphinx -W --keep-going -j auto docs build/site` builds it.
 """
 
 import os
@@ -58,14 +60,13 @@ toc_object_entries = False
 
 myst_enable_extensions = ["dollarmath", "attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
-# the lectures' and scenarios' code runs while the site is built, anew where it has
-# changed
+# the code of lectures and scenarios runs while the site is built, if it has changed
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "made" / ".executed" / made.code_hash())
 nb_execution_in_temp = True
 nb_execution_timeout = 3600
 nb_execution_raise_on_error = True
-# without execution (-D nb_execution_mode=off) no kernel names the language of a cell
+# without execution (-D nb_execution_mode=off) no kernel specifies a cell's language
 suppress_warnings = ["myst-nb.lexer"]
 nb_output_stderr = "show"
 nb_merge_streams = True
@@ -83,22 +84,21 @@ made.pages(HERE / "made")
 
 
 def as_prose(*given):
-    """Docstrings are plain prose, which is read before numpydoc reads their
-    sections.
-    """
+    """Convert the plain prose of docstrings, before numpydoc reads their sections."""
     given[-1][:] = made.plain(given[-1])
 
 
 def link_made_pages(app, page, source):
-    """Show the code of equations, and link to the pages made of files."""
+    """Show the code of equations, and link to the pages generated from files."""
     path = Path(app.env.doc2path(page))
     if path.suffix == ".md" and "made" not in path.parts:
         source[0] = made.linked(made.with_code(source[0]), path)
 
 
 def back_to_the_reference(app, page, template, context, tree):
-    """From the source to where a name stands in the reference: many stand at a shorter
-    place than where they are defined.
+    """Link the source to the reference.
+
+    The reference lists many names under a shorter path than that of their definition.
     """
     if not page.startswith("_modules/"):
         return
@@ -142,14 +142,14 @@ def label_toggles(app, page, template, context, tree):
 
 
 def inline(translator, node):
-    """A formula in a line, as MathML: it needs no network."""
+    """Write an inline formula as MathML, which needs no network."""
     translator.body.append(convert(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed(translator, node):
-    """A formula on a line of its own."""
-    # a formula wider than the page is scrolled by keys, too
+    """Write a displayed formula as MathML."""
+    # a formula that is wider than the page can also be scrolled by keys
     style = "overflow: auto hidden; padding: 0.3em 0; margin: 0 0 1em 2em"
     formula = convert(node.astext(), display="block")
     translator.body.append(f'<div style="{style}" tabindex="0">{formula}</div>')
@@ -157,13 +157,13 @@ def displayed(translator, node):
 
 
 def live(app, error):
-    """The lectures that run in the reader's browser."""
+    """Add the lectures that run in the reader's browser."""
     if error is None:
         made.live(Path(app.outdir) / "lite")
 
 
 def setup(app):
-    """What Sphinx is told to call."""
+    """Register the functions that Sphinx calls."""
     app.add_html_math_renderer("mathml", (inline, None), (displayed, None))
     app.add_post_transform(terms.TermLinks)
     app.connect("source-read", link_made_pages)

@@ -1,6 +1,6 @@
-"""Pages made from what the project has anyway, each time the site is built: the
-lectures, the scenarios, the figures, and the reference. They stand in docs/made, which
-Git ignores.
+"""Generate pages from lectures, scenarios, figures and docstrings.
+
+Each build of the site writes these pages to docs/made, which Git ignores.
 """
 
 import ast
@@ -40,8 +40,7 @@ from cgrsp_simpy.papers import ledger
 LECTURES = SCENARIOS / "lectures"
 FIGURES = ROOT / "figures"
 
-# Pictures that no folder's README.md shows, by folder or name -> the command that draws
-# them.
+# Folder or name of pictures that no README.md shows -> the command that draws them.
 SINGLE = {
     "hectic_day": "python scenarios/readme_figure.py",
     "tiles": "python scenarios/tiles.py",
@@ -57,10 +56,10 @@ MINUTES = ("adaptive_threshold", "savings_by_the_hour", "tiles", "train_agent")
 # Scripts that generate a market unless files are given as arguments.
 GENERATED = ("how_many_zones", "spot_deadline")
 
-# At the head of a page of pictures: their captions would hide the pages that explain.
+# Front matter of a page of pictures: in the search, captions would hide other pages.
 UNSEARCHED = "---\nnosearch: true\n---\n\n"
 
-# Before the first cell of a page: pictures that a cell saves are shown below it.
+# Code before the first cell of a page: shows the pictures that a cell saves below it.
 SET_UP = """import pathlib
 
 pathlib.Path("figures").mkdir(exist_ok=True)
@@ -79,7 +78,7 @@ get_ipython().events.register("post_run_cell", _show_saved)"""
 
 
 def code_hash() -> str:
-    """Of the package's files: what ran under other code runs again."""
+    """Return a digest of the package; pages run again after a change."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -87,8 +86,9 @@ def code_hash() -> str:
 
 
 def pages(folder: Path) -> None:
-    """Write all pages that are made; files that stay the same are left alone, so that
-    Sphinx builds anew what has changed.
+    """Write all generated pages.
+
+    Unchanged files are not written, so that Sphinx builds only the changed pages.
     """
     wanted = {
         folder / name: text
@@ -105,7 +105,7 @@ def pages(folder: Path) -> None:
 
 
 def _listed(pages: list[str], *options: str) -> str:
-    """A table of contents with titles alone."""
+    """Return a table of contents with titles only."""
     return "\n".join([":::{toctree}", ":maxdepth: 1", *options, "", *pages, ":::"])
 
 
@@ -137,7 +137,7 @@ def _lectures() -> Iterator[tuple[str, str]]:
 
 
 def _hours() -> str:
-    """The sections of each lecture with their minutes, of minutes.csv."""
+    """Return the sections of each lecture with their minutes, from minutes.csv."""
     with (LECTURES / "minutes.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     sections: dict[str, list[str]] = {}
@@ -177,7 +177,7 @@ CAPITALS = {
 
 
 def _told(script: Path) -> tuple[str, str, str]:
-    """The title of a script, what it finds, and the rest of its docstring."""
+    """Return the title of a script, its finding, and the rest of its docstring."""
     told = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
     finds, _, rest = told.partition("\n\n")
     lecture = re.search(r"\((Lecture \d+: .*?|Lab: .*?)\)", rest, re.DOTALL)
@@ -193,14 +193,12 @@ def _told(script: Path) -> tuple[str, str, str]:
 
 
 def _page(script: Path) -> str:
-    """The file of a script's page: a notebook, unless it shows what was printed
-    before.
-    """
+    """Return the name of a page: a notebook, or Markdown with recorded output."""
     return f"{script.stem}.{'md' if _unrun(script) else 'ipynb'}"
 
 
 def _unrun(script: Path) -> str:
-    """Why a script does not run as the site is built, if it does not."""
+    """Return why a script does not run while the site is built, or ""."""
     if script.stem in GENERATED:
         return "takes files as arguments; without them, it generates a market"
     if "sys.argv" in script.read_text(encoding="utf-8"):
@@ -209,9 +207,7 @@ def _unrun(script: Path) -> str:
 
 
 def _contents(scripts: list[Path]) -> str:
-    """The pages of scripts with what each finds, and, for the side bar, their
-    titles.
-    """
+    """Return the list of scripts with their findings, and titles for the side bar."""
     lines = []
     for script in scripts:
         title, finds, _ = _told(script)
@@ -225,7 +221,7 @@ def _without_docstring(text: str) -> str:
 
 
 def notebook(script: Path) -> str:
-    """A script as a notebook that Sphinx runs: in its cells, or as one."""
+    """Return a script as a notebook that Sphinx runs, in its cells or as one cell."""
     title, finds, rest = _told(script)
     link = f"*{{download}}`{script.name} <{_up(script)}>`*"
     if script.parent == LECTURES:
@@ -257,7 +253,7 @@ def live(folder: Path) -> None:
 
 
 def recorded(script: Path) -> str:
-    """The page of a script that does not run as the site is built."""
+    """Return the page of a script that does not run while the site is built."""
     title, finds, rest = _told(script)
     code = _without_docstring(script.read_text(encoding="utf-8"))
     printed = script.with_suffix(".out").read_text(encoding="utf-8")
@@ -275,13 +271,14 @@ def recorded(script: Path) -> str:
 
 
 def _up(path: Path) -> str:
-    """A file of the project, from a page that is made."""
+    """Return the path from a generated page to a file of the project."""
     return f"../../../{path.relative_to(ROOT).as_posix()}"
 
 
 def with_code(text: str) -> str:
-    """Return a page with a fold of the code in place of each line
-    "[`file:name`](path)", which in a clone is a link.
+    """Return a page with the code, folded, in place of each line "[`file:name`](path)".
+
+    In a clone such a line is a link.
     """
     return re.sub(
         r"^\[`(\S+):(\S+)`\]\((\S+)\)$",
@@ -293,8 +290,9 @@ def with_code(text: str) -> str:
 
 
 def linked(text: str, page: Path) -> str:
-    """Return a page whose links to files of the project lead to the pages that are made
-    of them. In a clone they lead to the files.
+    """Return a page whose links to files of the project lead to their generated pages.
+
+    In a clone they lead to the files.
     """
 
     def target(link: re.Match[str]) -> str:
@@ -306,7 +304,7 @@ def linked(text: str, page: Path) -> str:
 
 
 def _made_of(path: Path) -> Path | None:
-    """Return the page that is made of a file or folder, if there is one."""
+    """Return the page generated from a file or folder, if there is one."""
     folder = DOCS / "made"
     if path in (SCENARIOS, LECTURES):
         return folder / path.name / "index.md"
@@ -349,7 +347,7 @@ def figures_of_papers() -> Iterator[tuple[str, str]]:
 
 
 def _ledger() -> Iterator[tuple[str, str]]:
-    """The recorded ledger of each paper, as a part of its page."""
+    """Write the recorded ledger of each paper, as a part of its page."""
     found = ledger.recorded()
     for paper in ledger.PAPERS:
         groups = ledger.by_command(entry for entry in found if entry.paper == paper)
@@ -361,14 +359,14 @@ def _ledger() -> Iterator[tuple[str, str]]:
 
 
 def _verdicts(entries: list[ledger.Entry]) -> str:
-    """Return the entries that a command makes as a table."""
+    """Return the entries that a command computes, as a table."""
     hidden = ("paper", "command", "seconds")
     rows = [
         {k: v for k, v in row.items() if k not in hidden}
         for row in ledger.rows(entries)
     ]
     text = Table("", cells_of(rows)).markdown()
-    return text.replace("$", r"\$") + "\n"  # a price, no formula
+    return text.replace("$", r"\$") + "\n"  # a price, not a formula
 
 
 def _pictures(readme: Path) -> list[Path]:
@@ -377,12 +375,12 @@ def _pictures(readme: Path) -> list[Path]:
 
 
 def _index(readme: Path) -> str:
-    """Its text, in which a dollar is a price and begins no formula."""
+    """Return a text in which a dollar sign is a price and does not begin a formula."""
     return readme.read_text(encoding="utf-8").replace("$", r"\$")
 
 
 def gallery(readme: Path) -> str:
-    """A folder's index of figures, with paths as seen from the page."""
+    """Return a folder's index of figures, with paths relative to the page."""
     folder = _up(readme.parent)
     text = _index(readme)
     text = re.sub(r"(!\[.*?\])\(([^)]+\.png)\)", rf"\1({folder}/\2)", text)
@@ -392,9 +390,7 @@ def gallery(readme: Path) -> str:
 
 
 def _seen(readme: Path) -> str:
-    """What is seen in each figure of a folder, one item a figure, for the page of its
-    paper.
-    """
+    """Return the list of figures of a folder, with their sentences."""
     lines = []
     for section in _index(readme).split("\n## ")[1:]:
         title, *parts = section.split("\n\n")
@@ -405,7 +401,7 @@ def _seen(readme: Path) -> str:
 
 
 def _more(pictures: list[Path]) -> str:
-    """Pictures that stand alone."""
+    """Return the page of pictures that belong to no other page."""
     parts = ["# More pictures"]
     for picture in pictures:
         place = picture.relative_to(FIGURES)
@@ -444,7 +440,7 @@ def _heading(text: str, line: str) -> str:
 
 
 def _module(module: str, names: list[Name]) -> str:
-    # a function may bear the name of its module
+    # a function may have the name of its module
     told = inspect.getdoc(import_module(module)) or ""
     named = not inspect.isroutine(getattr(*_split(module), None))
     parts = [f".. py:module:: {module}"] * named + [
@@ -462,7 +458,7 @@ def _module(module: str, names: list[Name]) -> str:
             parts.append(
                 f".. autoclass:: {each.full}\n   :members:\n"
                 f"   :inherited-members: {', '.join(foreign)}"
-                # Matplotlib writes a method of its own into its subclasses
+                # Matplotlib adds a method to its subclasses
                 + "\n   :exclude-members: set"
                 * ("Artist" in foreign)
             )
@@ -472,13 +468,13 @@ def _module(module: str, names: list[Name]) -> str:
 
 
 def _split(module: str) -> tuple[types.ModuleType, str]:
-    """The package of a module, and its name there."""
+    """Return the package of a module, and the module's name in it."""
     package, _, name = module.rpartition(".")
     return import_module(package or module), name
 
 
 def _datum(each: Name) -> str:
-    """A constant, with what is said of it at its definition."""
+    """Return a constant, with the description at its definition."""
     module, name = home(import_module(each.module), each.name)
     value = repr(each.value)
     if len(value) > 160 or " at 0x" in value:

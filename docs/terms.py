@@ -1,4 +1,4 @@
-"""Links from the first use of a glossary term on a page to its entry."""
+"""Link the first use of each glossary term on a page to its entry."""
 
 import re
 from collections.abc import Iterator
@@ -26,15 +26,17 @@ AMBIGUOUS = {
 
 
 def pattern(terms: list[str]) -> re.Pattern[str]:
-    """Match any of the terms, the longest first, in singular and plural. The number of
-    the group that matches is that of the term, from 1 on.
+    """Return an expression for any of the terms, longest first, in singular and plural.
+
+    The number of the matching group is the number of the term, from 1.
     """
     return re.compile("|".join(map(_form, terms)), re.IGNORECASE)
 
 
 def _form(term: str) -> str:
-    """The expression of a term, whose words may be separated by a space, a line break
-    or a hyphen.
+    """Return the expression of a term.
+
+    Its words may be separated by a space, a line break or a hyphen.
     """
     stem, plural = (term[:-1], "(?:y|ies)") if term[-1] == "y" else (term, "s?")
     words = r"[\s-]".join(map(re.escape, re.split("[ -]", stem)))
@@ -54,7 +56,7 @@ def prose(element: nodes.Element) -> Iterator[nodes.Text]:
 
 
 def join_lines(element: nodes.Element) -> None:
-    """Join the lines of a paragraph, each a text of its own, into one text."""
+    """Join the lines of a paragraph, which are separate texts, into one text."""
     children: list[nodes.Node] = []
     for is_text, group in groupby(
         element.children, lambda child: isinstance(child, nodes.Text)

@@ -1,6 +1,7 @@
 """Which policy should a studio run on a hectic day?
 
-SPT and RH wait least, RH and CADR miss least, CADR is less late than RH.
+SPT and RH have the shortest waits, RH and CADR the fewest missed deadlines.
+CADR has a lower tardiness than RH.
 """
 
 import cgrsp_simpy as cg

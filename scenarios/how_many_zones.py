@@ -1,5 +1,5 @@
-"""One zone or several: a job that may move to another zone when its instance is taken
-back costs less with each zone; except under greedy, the second zone saves the most.
+"""One zone or several: a job that may move to another zone after a preemption costs
+less with each zone; except under greedy, the second zone saves the most.
 
 The market is generated: each zone is up for 1 h and down for 3 h on average,
 independent of the others. With files of zones, the first one, two, ... of these are

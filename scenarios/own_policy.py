@@ -1,4 +1,4 @@
-"""A policy of your own is a function of a view.
+"""Your own policy is a function of a view.
 
 Last in, first out does not change the mean wait significantly, but jobs are later.
 """
@@ -7,19 +7,17 @@ import cgrsp_simpy as cg
 
 
 def youngest_first(view):
-    """Last in, first out. What happens to the old ones?"""
+    """Last in, first out."""
     return zip(sorted(view.queue, key=lambda job: -job.submit_s), view.idle)
 
 
 def patient(view):
-    """FIFO that starts nothing while stock is scarce, and looks again
-    every ten minutes.
-    """
+    """FIFO, but start nothing while stock is scarce; check every ten minutes."""
     scarce = view.known.market.clock.multiplier(view.now_s) < 0.6
     return [cg.Wake(view.now_s + 600)] if scarce else zip(view.queue, view.idle)
 
 
-# An order and a placement make a policy, too: earliest deadline on the cheapest
+# An order and a placement also make a policy: earliest deadline on the cheapest
 # idle slot.
 thrifty = cg.ListPolicy(
     order=cg.rules.by_deadline, place=cg.rules.cheapest, name="thrifty"

@@ -1,4 +1,4 @@
-"""A cluster's own scheduler, a function of a view.
+"""Your own scheduler for a cluster is a function of a view.
 
 Widest job that fits first: the mean wait does not differ significantly from SJF's.
 """

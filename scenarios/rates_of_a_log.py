@@ -1,5 +1,5 @@
-"""A log's busy hours have plentiful stock: its jobs wait for 11 min, and for 30 if they
-are spread evenly over the day; at four times the rates, the log's own hours wait
+"""Stock is plentiful in a log's busy hours: its jobs wait for 11 min, and for 30 min if
+they are spread evenly over the day; at four times the rates, the log's own hours wait
 longer.
 
 Arrival rates by hour of day are estimated from a log, multiplied, and written into a

@@ -1,5 +1,5 @@
-"""A real log at 8 % load waits for eleven minutes: seventeen requests met Low stock and
-held their slots, and others queued behind them.
+"""Jobs of a log at 8 % load wait for eleven minutes: seventeen requests met Low stock
+and held their slots, and others queued behind them.
 
 The log is Alibaba's cluster-trace-v2026-GenAI (lora_request_trace.csv). Run it as:
 python scenarios/real_log.py PATH

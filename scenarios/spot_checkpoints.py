@@ -2,7 +2,7 @@
 
 Every twenty minutes, by Young's rule; from ten to forty it hardly matters.
 
-Jobs of four hours run on instances at a third of the price, which are taken back every
+Jobs of four hours run on instances at a third of the price, which are preempted every
 three hours on average. A checkpoint takes a minute, a restart two. Young's interval is
 the root of 2 x time of a checkpoint / rate of preemptions. Without checkpoints half of
 the paid time is lost, and with it nearly half of the saving by spot instances. J. W.

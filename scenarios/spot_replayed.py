@@ -1,7 +1,7 @@
 """Does a rate of preemptions predict what happens to jobs on spot instances?
 
 It predicts most of the lost work, but not the waits: 0.3 hours, where the record has
-7.8 and a fitted model 6.9. All four instances are taken back at once, and then none is
+7.8 and a fitted model 6.9. All four instances are preempted at once, and then none is
 available for hours.
 
 Twenty jobs of four hours on four spot instances of a recorded zone (SkyPilot's spot

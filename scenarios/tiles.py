@@ -8,7 +8,7 @@ available at once, tiles save up to a minute on every day.
 The thesis leaves it as future work (Section 6.2.2, point 3). Each tile waits for a slot
 as a job does; the frame ends when the last one is merged. Every tile repeats a share of
 the frame's time (it loads the scene), tiles are unequal, and a merge takes a few
-seconds and no GPU. With one tile, a frame is the thesis's job, to the bit.
+seconds and no GPU. With one tile, a frame is identical to the thesis's job.
 """
 
 from dataclasses import dataclass, replace

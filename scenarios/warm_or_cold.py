@@ -4,7 +4,7 @@ On a hectic day, for one minute: the wait falls by three quarters, and the rent 
 4 %.
 
 There the next job follows within the minute, and nearly all of the thesis's wait is for
-instances that replace others given back a moment ago. If provisioning is paid, too, the
+instances that replace others returned a moment ago. If provisioning is paid, too, the
 day costs two thirds less. On a normal day jobs are minutes apart: keeping an instance
 for five minutes costs four times the rent and saves one to two minutes of wait; half an
 hour costs ten times the rent and saves most of the wait.

@@ -1,4 +1,4 @@
-"""Where triage loses: more work arrives than the cheap type can do, and types are free.
+"""Where triage loses: more work arrives than the cheap type can do, with free types.
 
 Triage prices a second of a slot by the waiting jobs and, at most as many again, by
 those that arrive before the queue is empty. While the queue is short it chooses the

@@ -49,8 +49,8 @@ QUICK_SHARE = 8  # one in so many examples
 
 
 def sum_of_counts(values, /, start=0, *, plain=sum):
-    """`sum`, which in the package counts: from Python 3.12 on it rounds floats
-    otherwise.
+    """Return the sum, and count calls from the package: Python 3.12 rounds floats
+    differently.
     """
     terms, caller = list(values), sys._getframe(1).f_globals.get("__name__", "")
     floats = len(terms) > 2 and float in map(type, terms)
@@ -92,7 +92,7 @@ def new_cell(kind, source, id="", title=""):
 
 
 def read_script(script, fmt):
-    """What jupytext reads of a script in the format py:percent."""
+    """Return what jupytext reads from a script in the format py:percent."""
     first, *others = re.split(r"^# %% ?(.*)\n", script, flags=re.MULTILINE)
     cells = [new_cell("code", first)] * bool(first.strip()) + [
         new_cell("markdown", re.sub("^# ?", "", text, flags=re.MULTILINE))
@@ -104,7 +104,7 @@ def read_script(script, fmt):
 
 
 def exporter(config, template_name):
-    """What nbconvert makes of a notebook: its text, and the code it shows."""
+    """Return the output of nbconvert for a notebook: its text and visible code."""
     removed = config["TagRemovePreprocessor"]
     tags = {*removed["remove_input_tags"]} if removed["enabled"] else set()
     form = {"markdown": "{}", "code": "<pre>{}\n</pre>"}
@@ -119,7 +119,7 @@ def exporter(config, template_name):
     )
 
 
-STAND_INS = {  # module -> what stands in for it in the quick tests
+STAND_INS = {  # module -> its substitute in the quick tests
     "jupytext": SimpleNamespace(reads=read_script),
     "nbformat": SimpleNamespace(
         v4=SimpleNamespace(
@@ -181,7 +181,9 @@ def no_property(_):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Tests leave no garbage to collect; the collector took a third of the time."""
+    """Disable garbage collection, which took a third of the time; tests leave no
+    garbage.
+    """
     gc.disable()
     try:
         return (yield)
@@ -193,7 +195,7 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Each test in one tier; with the slow and with the long tests come the property
+    """Put each test into one tier; the slow and the long tier include the property
     tests.
     """
     cases = Counter()

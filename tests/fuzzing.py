@@ -127,7 +127,7 @@ def faults(words: list[str], ended: Ended) -> list[str]:
     if not all(line.startswith("cgrsp: ") for line in notes):
         found.append("an unexpected line")
     if ended.status == 2 and ended.out and not WATCHED & set(words):
-        found.append("output beside an error")
+        found.append("output in addition to an error")
     if ended.status in (0, 1) and not WATCHED & set(words) and _asks_json(words):
         found += [] if _is_json(ended.out) else ["no JSON"]
     return found

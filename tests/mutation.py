@@ -1,4 +1,4 @@
-"""Do the quick tests notice a changed program? Change it in many small ways, and see.
+"""Check by mutation whether the quick tests detect changes of the program.
 
     python -m tests.mutation --sample 200
 

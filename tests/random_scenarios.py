@@ -148,14 +148,14 @@ def opened(draw, start_h):
 
 
 def stock_of(name):
-    """Chances by hour of a type; certain ones among them."""
+    """Probabilities by hour for a type; some of them are 0 or 1."""
     sure = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
     one = st.sampled_from([*sure, (0.2, 0.5, 0.3), (0.6, 0.4, 0.0)])
     return hourly(one).map(lambda chances: cg.HourlyStock(name, chances))
 
 
 def stocks(gpus):
-    """Chances by hour for some of the types."""
+    """Probabilities by hour for some of the types."""
     names = st.lists(st.sampled_from([gpu.name for gpu in gpus]), unique=True)
     return names.flatmap(lambda own: st.tuples(*map(stock_of, own)))
 

@@ -1,6 +1,4 @@
-"""Shared parts of tests: commands, their output in a terminal,
-refusals, logs.
-"""
+"""Shared parts of tests: commands, their output in a terminal, refusals, logs."""
 
 import ast
 import csv
@@ -158,7 +156,7 @@ def csv_rows(text):
 
 
 def process(words, folder, timeout=120):
-    """A command that has been carried out in a folder, in a process of its own."""
+    """Run a command in a folder, in a separate process."""
     return subprocess.run(
         words, cwd=folder, capture_output=True, text=True, check=False, timeout=timeout
     )
@@ -201,7 +199,7 @@ def check_refused(call, words, error=cg.InputError):
 
 
 def refusals(*cases, call=None, error=cg.InputError):
-    """Return one test of calls that are refused in one line.
+    """Return one test of calls that are rejected with one line.
 
     Each case has the arguments of the call and the words of its message, as for
     `check_refused`; without `call`, the only argument is the call.
@@ -269,7 +267,7 @@ def simulated(scenario, seed=0, *, keep=False):
 
 
 def waits_s(jobs):
-    """How long each job of a run waited, seconds."""
+    """Return the wait of each job of a run, seconds."""
     return jobs["start_s"] - jobs["submit_s"]
 
 
@@ -335,8 +333,8 @@ def whole_queue(order, view):
 
 
 def z(values, expected):
-    """By how many standard errors the mean of independent values lies from what is
-    expected.
+    """Return the difference of the mean of independent values from its expectation, in
+    standard errors.
     """
     return (np.mean(values) - expected) * len(values) ** 0.5 / np.std(values, ddof=1)
 

@@ -77,7 +77,7 @@ REPORTED = (
 
 
 def main() -> None:
-    """Show a page; report invalid input in one line."""
+    """Show a page; report invalid input on one line."""
     st.set_page_config(page_title="Scheduling on rented GPUs", layout="wide")
     st.html(STYLE)
     page, question, task = PAGES[st.sidebar.selectbox("Page", list(PAGES), key="page")]

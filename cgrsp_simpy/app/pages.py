@@ -242,7 +242,7 @@ def advice_page() -> None:
     left.caption(NEEDED)
     scenario = _read(log, None if format == BY_CONTENT else format, slots)
     st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
-    policies = policies_of("log", scenario, "Policies: the first is the one in use")
+    policies = policies_of("log", scenario, "Policies: the first is the current policy")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()
     if not wanted(

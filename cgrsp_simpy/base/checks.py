@@ -55,7 +55,7 @@ def cut(text: str) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the class and the message, in one line, of an error of user code."""
+    """Return the class and message of an error in user code, on one line."""
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:  # in the error's own __str__

@@ -27,7 +27,7 @@ except ImportError:
 else:
     COMPILED = not numba.config.DISABLE_JIT
 
-ask: Any = None  # the call of a rule, where there is a compiler
+ask: Any = None  # the call of a rule, if there is a compiler
 
 if COMPILED:
     from llvmlite import ir

@@ -159,9 +159,7 @@ def _check_possible(what: str, path: str | os.PathLike[str]) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a file or folder exists; OSError for a name that no system
-    accepts.
-    """
+    """Return whether a file or folder exists; OSError for an invalid name."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.stat()
         return True
@@ -348,7 +346,7 @@ def in_zone(text: str, zone: ZoneInfo) -> tuple[datetime, bool]:
 
     zone: assumed if the text has none; the text may end in the name of a zone. If a
     clock change makes two times possible, the earlier one is returned. Raises
-    InputError if the text is no timestamp.
+    InputError if the text is not a timestamp.
     """
     time, _, name = text.rpartition(" ")
     named = zone_of(name) if name[:1].isalpha() else None

@@ -365,7 +365,7 @@ def _documented(cls: Any) -> str:
 def _refusal(
     error: ValidationError, owner: Any, label: str, values: Mapping[str, Any]
 ) -> Exception:
-    """Convert the first fault to an exception; that of an own check is unchanged."""
+    """Convert the first fault to an exception; the package's errors are unchanged."""
     faults: Any = error.errors()
     for fault in faults:
         if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):

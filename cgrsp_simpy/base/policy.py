@@ -1,4 +1,4 @@
-"""What policies return besides assignments, their errors, and policies from text.
+"""Requests that policies return, their errors, and policies from text.
 
 "rh:reserve=2,gate=0.9" becomes a name and keyword arguments; "own.py:oldest" becomes a
 function of a file.
@@ -135,8 +135,8 @@ def chosen(
 
     Texts: "rh", "rh:reserve=2", "own.py:oldest". what: noun for errors, such as policy
     or scheduler. Raises InputError for an unknown name, parameter or file, for an
-    invalid value of a parameter, for what is neither text nor function, and for a class
-    that cannot be called without arguments.
+    invalid value of a parameter, for a value that is neither text nor a function, and
+    for a class that cannot be called without arguments.
     """
     value: Any = policy.policy if isinstance(policy, Named) else policy
     if isinstance(value, str):

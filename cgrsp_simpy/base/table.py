@@ -309,7 +309,7 @@ def document(
 
     subject: the scenario, log or paper. figures: one entry per alternative, or per row
     of the table; a mean is an object with mean, ci95 and n. alternatives: policies, or
-    what else is compared. more: content specific to this command.
+    other alternatives that are compared. more: content specific to this command.
     """
     return {
         "subject": subject,

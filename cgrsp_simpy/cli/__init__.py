@@ -50,7 +50,7 @@ __all__ = ["VERBS", "main", "overview", "parser_of"]
 VERBS = {  # verb -> module of this package, loaded on use, and its summary
     "run": (
         "run",
-        "Run one policy once: figures, rows, events, steps, or a picture.",
+        "Run one policy once; print figures, rows, events or steps, or draw a picture.",
     ),
     "step": (
         "run",
@@ -182,7 +182,10 @@ def overview() -> str:
     lines = ["usage: cgrsp VERB ... [options]", ""]
     for verb, (_, summary) in VERBS.items():
         lines += [f"  {verb}", *wrapped(summary, "      ")]
-    lines += ["", "cgrsp VERB -h is the help of a verb; cgrsp --version the version."]
+    lines += [
+        "",
+        "cgrsp VERB -h prints the help of a verb, cgrsp --version prints the version.",
+    ]
     return "\n".join(
         [
             *lines,

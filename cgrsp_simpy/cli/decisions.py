@@ -98,7 +98,7 @@ def _add_bound(parser: argparse.ArgumentParser) -> None:
         (
             "--frontier",
             bool,
-            "compute the least misses at every mean wait, and compare policies with it",
+            "compute the fewest misses per mean wait, and compare policies with it",
         ),
     )
     add_options(parser, ("--bin MIN", float, knots))
@@ -374,7 +374,7 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
         " interruptions",
         RENTAL_NAMES,
     )
-    add_policies(parser, f"{','.join(POLICIES)}; the first is the one in use")
+    add_policies(parser, f"{','.join(POLICIES)}; the first is the current policy")
     add_options(
         parser,
         (

@@ -113,7 +113,7 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
     )
     add_words(parser, words)
     usual = (
-        f"{USUAL}; the first is the one in use; for a log, the candidates that may"
+        f"{USUAL}; the first is the current policy; for a log, the candidates that may"
         " explain it"
     )
     add_policies(parser, usual)

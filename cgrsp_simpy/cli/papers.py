@@ -76,7 +76,7 @@ def _add_papers(parser: argparse.ArgumentParser) -> None:
         (
             "--seeds N",
             int,
-            "number of replications (default: as printed, or as many as needed)",
+            "number of replications (default: as in the paper, or as many as needed)",
         ),
         ("--all", bool, "for check: also print reproduced entries"),
     )

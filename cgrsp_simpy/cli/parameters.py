@@ -211,7 +211,7 @@ def _policy_lines(rows: list[Row]) -> Iterator[str]:
 
 
 def summary(docstring: str | None) -> str:
-    """Return the first paragraph of a docstring, in one line."""
+    """Return the first paragraph of a docstring, on one line."""
     return " ".join((docstring or "").split("\n\n")[0].split())
 
 

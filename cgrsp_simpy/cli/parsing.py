@@ -115,7 +115,7 @@ class Parser(argparse.ArgumentParser):
         return args
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert the value of an option; errors for an empty path, and no number."""
+        """Convert the value of an option; an empty path or no number is an error."""
         if not arg_string and str(action.metavar).startswith(("DIR", "FILE", "LOG")):
             raise argparse.ArgumentError(
                 action, "must not be empty; . is the current folder"

@@ -48,15 +48,15 @@ Row = dict[str, Any]
 
 def _add_market(parser: argparse.ArgumentParser) -> None:
     files = (
-        "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; or gzipped"
+        "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; also gzipped"
     )
     parser.add_argument(
         "action",
         choices=[*ACTIONS],
         metavar="ACTION",
         help="report: shares, prices, runs, gaps, correlations, and shares by hour, per"
-        " type; fit: chances by hour and persistence per type, how well they fit, and"
-        " whether the halves differ",
+        " type; fit: probabilities by hour and persistence per type, goodness of fit,"
+        " and whether the halves of the file differ",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=files)
     add_options(
@@ -64,8 +64,8 @@ def _add_market(parser: argparse.ArgumentParser) -> None:
         (
             "--out FILE",
             to_stem,
-            "of report: draw FILE.png and FILE.svg, and write their data; of fit:"
-            " write the models to FILE.toml, for market=FILE.toml",
+            "report: draw FILE.png and FILE.svg, and write their data; fit: write the"
+            " models to FILE.toml, for market=FILE.toml",
         ),
     )
 
@@ -223,14 +223,15 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         "parameters of cluster, as in cluster=4x8 or log.window=2020-01-01:2020-02-01;"
         " cgrsp parameters cluster lists them",
     )
-    add_policies(parser, "all that the log has columns for")
+    add_policies(parser, "all whose columns the log has")
     parser.add_argument(
         "--what-if",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="also under a change: nodes=4 (four nodes more), scheduler=easy:depth=10,"
-        " placement=pack or kill_at_limit=true; may be repeated",
+        help="also simulate a change: nodes=4 (four more nodes),"
+        " scheduler=easy:depth=10, placement=pack or kill_at_limit=true;"
+        " may be repeated",
     )
 
 
@@ -319,7 +320,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         (
             "--run-code",
             bool,
-            "import the policy files that DIR names, which runs their code",
+            "import the policy files listed in DIR, which runs their code",
         ),
     )
 

@@ -45,7 +45,7 @@ NAMES = (
     f"{', '.join(SCENARIOS).replace('rental', 'rental (with trace=LOG)')},"
     " hgsp:LEVEL, dag:GRAPH, FILE.toml or script.py:function"
 )
-RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a file of one: FILE.toml"
+RENTAL_NAMES = f"{', '.join(DAYS)}, rental with trace=LOG, or a scenario file FILE.toml"
 OPTIONS = ("seeds", "seed", "policies", "policy", "workers", "engine", "out", "format")
 BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 MARKET_WORDS = {

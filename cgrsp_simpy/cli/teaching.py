@@ -226,7 +226,7 @@ def _add_app(parser: argparse.ArgumentParser) -> None:
     add_options(
         parser,
         ("--port N", int, "port on this computer (default: %(default)s)", 8501),
-        ("--headless", bool, "open no browser"),
+        ("--headless", bool, "do not open a browser"),
     )
 
 

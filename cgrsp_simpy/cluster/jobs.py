@@ -362,7 +362,7 @@ class Offered:
 
     Jobs arrive until the measured ones have ended and the waiting work, in GPU-seconds,
     is at most its mean at the arrivals since the first measured job. So no wait depends
-    on where the run is cut.
+    on when the run ends.
     """
 
     mix: Mix = parameter("Distributions of the jobs.", default_factory=Mix)

@@ -1,9 +1,9 @@
-"""Replay of your own log: which scheduler explains it, and what changes would bring.
+"""Replay of a log: the scheduler that explains it, and the effects of changes.
 
-Two things are asked of a scheduler. At each moment of the recorded schedule, would it
-have acted as recorded? And does a simulation of all jobs give the recorded waits?
-Neither is enough: where hardly any job fits, all schedulers act alike, and different
-schedulers may give equal mean waits (all ours).
+A scheduler must meet two criteria: at the moments of the recorded schedule it would
+have acted as recorded, and a simulation of all jobs reproduces the recorded waits. One
+criterion is not enough: if hardly any job fits, all schedulers act in the same way, and
+different schedulers may give equal mean waits (all ours).
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ class Replay:
     def explained_by(self) -> list[str]:
         """Schedulers that explain the log: one, several that tie, or none.
 
-        Their agreement is at least `FLOOR`. Their simulated waits meet the recorded
-        ones: the 95 % interval of the mean paired difference comes within `GRACE_S` of
-        0, and the differences make up at most `MOST_UNEXPLAINED` of the recorded waits.
-        Of those, the nearest to the record is taken, with others whose distance from it
-        cannot be distinguished. If it gives every recorded wait to the second, so do
-        they.
+        Their agreement is at least `FLOOR`. Their simulated waits agree with the
+        recorded ones: the 95 % interval of the mean paired difference comes within
+        `GRACE_S` of 0, and the differences make up at most `MOST_UNEXPLAINED` of the
+        recorded waits. Of those, the nearest to the record is selected, with others
+        that cannot be distinguished from it by their distance. If it reproduces every
+        recorded wait to the second, so do the others.
         """
         off_s = {
             name: abs(self._difference_s(name))
@@ -221,7 +221,7 @@ def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Repla
     """Replay a log, the source of a scenario, under schedulers, by default all possible
     and those of `ORDERED`.
 
-    Raises InputError for jobs that are no log's, and like `Scenario`.
+    Raises InputError for jobs that do not come from a log, and as `Scenario` does.
     """
     jobs: Any = scenario.source
     require(isinstance(jobs, Jobs), "source", jobs, "the jobs of a log")
@@ -334,9 +334,9 @@ def agreement(
 ) -> dict[str, Floats]:
     """Return by scheduler and moment whether it would have acted as recorded, 0 to 1.
 
-    The recorded schedule is followed. Judged are the moments at which some jobs go on
-    waiting. A scheduler agrees if the job that it would start first was started, or if
-    it would start none and none was.
+    The recorded schedule is followed. The judged moments are those after which some
+    jobs still wait. A scheduler agrees if the job that it would start first was
+    started, or if it would start no job and no job was started.
 
     With a guide, jobs are placed on the nodes of the scenario, those of one instant in
     the order of this scheduler. If a recorded start finds no room, nothing is returned.
@@ -427,7 +427,7 @@ def _judged_without_nodes(
     started: Sequence[int],
     soon: Sequence[int],
 ) -> dict[str, float]:
-    """Judge schedulers by what is certain to have had room; empty if nothing is.
+    """Judge schedulers by the jobs that certainly had room; empty if there are none.
 
     hidden: by GPUs of a job, how many can be free although it has no room.
     """

@@ -89,13 +89,13 @@ def metrics(run: Run) -> dict[str, float]:
     the slowdowns, (wait + run time) / run time, from 1/n to 1. bounded_slowdown: mean
     slowdown, with run times of at least 10 s, and at least 1 [1]_. success_pct: jobs
     completed at the last measured arrival (our choice of time). censored: jobs that had
-    not started at the last arrival, whose waits depend on where the run, or a log, is
-    cut. fragmentation_pct: mean of `fragmentation` over the time in which jobs wait
-    while measured jobs arrive; 0 if none waits. node_fragmentation_pct: share of that
-    time in which the largest waiting job does not fit although enough GPUs are free in
-    total (Section II.B). consolidation_pct, moves: share of the latter time in which
-    moving running jobs to other nodes would make room, and the mean number of jobs
-    moved (`moves`; not in the paper). killed: jobs ended at their limit.
+    not started at the last arrival, whose waits depend on when the run or the log ends.
+    fragmentation_pct: mean of `fragmentation` over the time in which jobs wait while
+    measured jobs arrive; 0 if none waits. node_fragmentation_pct: share of that time in
+    which the largest waiting job does not fit although enough GPUs are free in total
+    (Section II.B). consolidation_pct, moves: share of the latter time in which moving
+    running jobs to other nodes would make room, and the mean number of jobs moved
+    (`moves`; not in the paper). killed: jobs ended at their limit.
 
     If `Offered.after` did not suffice, metrics of waits and completions are infinite,
     except those of starved and successful jobs, and jain is 0.

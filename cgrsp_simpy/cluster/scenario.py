@@ -1,4 +1,4 @@
-"""A cluster with its jobs, which schedulers are simulated on."""
+"""Scenario of a cluster and its jobs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ClusterSubject(Subject):
         return parameters
 
     def details(self, run: Any) -> tuple[Sequence[Table], Mapping[str, Any]]:
-        """Return a table of waits by class, with notes on how far they are valid."""
+        """Return a table of waits by class, with notes on their validity."""
         classes, notes, jobs = by_class(run), list[str](), run.jobs
         if not run.plan.settled:
             notes.append(f"{run.policy} is {run.report.infinite}")

@@ -88,8 +88,8 @@ class View(view.View):
     gpus, estimate_s: GPUs and estimate (seconds) of each arrived job, as lists. needs:
     argument of `room` for each job: its GPUs, or a `Need` if jobs request more.
     running: job -> Running. ends: (estimated end in seconds, job) of the running jobs,
-    in order. nodes, free: the `Nodes`, and the free GPUs in their form. jobs: columns
-    of the arrived jobs.
+    in order. nodes, free: the `Nodes`, and the free GPUs as an integer, as described
+    there. jobs: columns of the arrived jobs.
     """
 
     __slots__ = (

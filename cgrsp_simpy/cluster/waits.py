@@ -98,7 +98,7 @@ class _LastWaits:
 
 
 class _Queue:
-    """What is known of a cluster and its queue while a log with starts is replayed."""
+    """Known state of a cluster and its queue while a log with starts is replayed."""
 
     def __init__(self, jobs: Jobs, starts_s: Floats, start_h: float) -> None:
         self.start_h = start_h
@@ -166,7 +166,7 @@ class _Queue:
         return self.last.get(key, _LastWaits())
 
     def quantiles(self, job: int) -> list[float]:
-        """Return those of the last known waits of a job's size class, if not few."""
+        """Return the last known waits of a job's size class, if there are enough."""
         same_size = self.last_waits(self.sizes[job])
         few = len(same_size.waits_s) < FEW
         return (self.last.get("all", same_size) if few else same_size).quantiles
@@ -284,8 +284,10 @@ def _model(level: float) -> Any:
 
 
 def _stretched(known: KnownWaits, raw: Floats, first: int) -> Floats:
-    """Return the quantiles with the lowest and highest multiplied by the factors that
-    would have made them cover their shares of the latest known waits.
+    """Return the quantiles with a scaled lowest and highest quantile.
+
+    The factors are those with which these quantiles would have had their nominal
+    coverage of the latest known waits.
     """
     starts_s, wait_s = known.submit_s + known.wait_s, known.wait_s
     by_start = first + np.argsort(starts_s[first:], kind="stable")

@@ -72,7 +72,7 @@ class DagSubject(Subject):
     pace_per_s = 10_000.0  # evaluations per second of a learning search
 
     def draw(self, seed: int) -> Problem:
-        """Return the graph and the GPUs of a seed."""
+        """Return the graph and the GPUs for a seed."""
         problem: Problem = self.model.problem(seed)
         return problem
 

@@ -121,8 +121,8 @@ def advise(
     With a target or budget, search for the configuration that meets it. The result is
     compared with today's configuration on separate seeds.
 
-    scenario: today's configuration. policies: the first is the one in use; if stock is
-    scarcer in some hours, it is also tried with jobs of loose deadlines postponed.
+    scenario: today's configuration. policies: the first is the current policy; if stock
+    is scarcer in some hours, it is also tried with jobs of loose deadlines postponed.
     seeds: seeds on which today is compared with the advice; the search uses the seeds
     after the greatest of them. executor: as in `compare`. prices: costs of a missed
     deadline, a late minute, a waiting minute and a slot; `triage` also uses them,
@@ -657,8 +657,8 @@ class Advice(Results):
         )
         if spot:
             note += (
-                f" Spot instances cost {spot.share:g} of a type's price and are taken"
-                f" back {spot.per_h:g} times per hour."
+                f" Spot instances cost {spot.share:g} of a type's price and are"
+                f" preempted {spot.per_h:g} times per hour."
             )
         title = (
             "Options compared, and the best of each other kind of change"

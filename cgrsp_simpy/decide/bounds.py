@@ -214,11 +214,11 @@ def lower_bound(
     that know the measured times, and the expectation is over stock and delays. seed:
     seed of the arrivals and of persistent stock, >= 0. objective: "wait" (min), "miss"
     (%), "tardiness" (min), "mix" (their sum), or Weights of these, >= 0; "cost" or
-    Prices: USD per day as in `advise`, including rent, where a job's weight multiplies
-    the costs of its wait, miss and lateness. bin_s: seconds between knots of the
-    prices, from 1 to a day; narrower bins give tighter bounds and take longer (on a
-    hectic day, bins of 20, 10 and 5 minutes take about 5, 15 and 70 seconds); None: the
-    recursion if there are few jobs and slots, else BIN_S. The bound has the unit of the
+    Prices: USD per day as in `advise`, including rent; a job's weight multiplies the
+    costs of its wait, miss and lateness. bin_s: seconds between knots of the prices,
+    from 1 to a day; narrower bins give tighter bounds and take longer (on a hectic day,
+    bins of 20, 10 and 5 minutes take about 5, 15 and 70 seconds); None: the recursion
+    if there are few jobs and slots, else BIN_S. The bound has the unit of the
     objective. Raises InputError for an unknown objective, an invalid seed or bin, jobs
     of several GPUs, a log of many days, narrow bins over a long time, and terms without
     a known bound; SolverError if the solver fails.
@@ -250,7 +250,7 @@ def lower_bound(
 
 
 Columns = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""Level, type and chances -> pairs of a group's number and a step."""
+"""Level, type and probabilities -> pairs of a group's number and a step."""
 
 
 class _Program:

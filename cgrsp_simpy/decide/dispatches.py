@@ -32,7 +32,7 @@ from cgrsp_simpy.rental.scenario import Scenario
 STEP_S = 10.0
 MOST_STEPS = 30_000  # steps per horizon: three and a half days of STEP_S
 AFTER_S = 1e-6  # after which a change of the clock is certain despite rounding
-# chances of a status that is known
+# probabilities of a known status
 KNOWN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 

@@ -347,7 +347,7 @@ def month(
     Raises
     ------
     InputError
-        For shares that do not sum to 1, or an invalid argument.
+        If shares do not sum to 1, or an argument is invalid.
 
     References
     ----------

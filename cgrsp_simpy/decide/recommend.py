@@ -1,7 +1,7 @@
 """Search over policies, numbers of slots and their types for a better configuration.
 
-Options are compared in pairs on the same seeds, of which the search uses few; its
-result is then compared with today's configuration on seeds that the search did not use.
+Options are compared in pairs on the same few seeds; the result is then compared with
+today's configuration on seeds that the search did not use.
 """
 
 from __future__ import annotations

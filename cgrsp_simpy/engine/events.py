@@ -137,7 +137,7 @@ def policy_name(policy: Any) -> str:
 
 
 def _assignments(values: Mapping[str, Any]) -> list[str]:
-    # in one line, also for arrays
+    # on one line, also for arrays
     return [
         f"{name}={' '.join(str(value_text(value)).splitlines())}"
         for name, value in values.items()

@@ -99,7 +99,7 @@ class Model:
     report : type
         The `Report` class of its runs.
     subject : type, optional
-        The class by which studies run it, if it is not `studies.subject.Subject`.
+        The class with which studies run it; by default `studies.subject.Subject`.
     """
 
     policies: ClassVar[Mapping[str, Callable[..., Any]]] = {"first": first_come}

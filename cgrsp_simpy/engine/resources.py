@@ -109,7 +109,7 @@ def slots(
 def pools(
     sizes: Iterable[float], label: str = "node", unit: str = "units", first: int = 0
 ) -> tuple[ResourceSpec, ...]:
-    """Return resources of which several jobs can each hold an amount.
+    """Return resources that several jobs share, each holding an amount.
 
     sizes: per resource, its capacity in the unit, at least 0. first: index of the
     first. Raises InputError for an invalid size.
@@ -253,7 +253,7 @@ class SlotRequest(Request):
 
 
 class Pool(simpy.Container):
-    """A resource of which jobs hold amounts: GPUs of a node, memory of a machine.
+    """A resource that jobs share by amounts: GPUs of a node, memory of a machine.
 
     filled_by: the claim whose grant left no capacity free; None if some is free. users:
     the requests that hold amounts.

@@ -74,7 +74,7 @@ class Watchdog:
         return MANY * 100 if uncertain or run.ledger.closed else MANY
 
     def check_deadlock(self) -> None:
-        """Raise PolicyError if jobs wait and no future event can help them; InputError
+        """Raise PolicyError if jobs wait and no future event can start them; InputError
         if a process is the cause.
         """
         run, pending = self.run, self.run.pending_claims

@@ -162,7 +162,7 @@ def code(
 
 
 def _described(error: BaseException) -> str:
-    """Return the text of an answer's error, in one line."""
+    """Return the text of an answer's error, on one line."""
     if is_invalid_yield(error):
         return "a process yields events, such as `yield env.timeout(5)`, not `yield 5`"
     if isinstance(error, simpy.Interrupt):
@@ -237,7 +237,7 @@ def in_turn(*faults: Callable[..., str]) -> Callable[..., str]:
 
 
 def _numbers(result: Any) -> np.ndarray:
-    """Return a result as numbers; TypeError for all else, such as texts of numbers."""
+    """Return a result as numbers; TypeError for others, such as strings of numbers."""
     if not all(
         isinstance(value, Real | np.bool_)
         for value in np.ravel(np.array(result, object))

@@ -551,7 +551,7 @@ EXERCISES: dict[str, Exercise] = {
             5e-3,
             Mistake(
                 lambda: _half(np.subtract(one, two), 1.96),
-                "that is with the normal quantile; seven pairs ask for Student's t",
+                "that is with the normal quantile; seven pairs need Student's t",
             ),
             Mistake(
                 lambda: _half(np.subtract(one, two), stats.t.ppf(0.975, 6), 0),

@@ -26,10 +26,9 @@ PICTURE = "picture"  # tag of a cell that draws
 TEMPLATE = Path(__file__).with_name("slides.html")
 MOST_LINES = 22  # lines of code per slide; longer cells are split
 HOW_TO_INSTALL = """\
-# This needs the package cgrsp_simpy, which is on no package index. Where the import
-# fails, take the # from one of the two lines, put in where it lies, and run the cell
-# again: the folder of the project, or the wheel that `python -m build` makes there in
-# the folder dist.
+# This needs the package cgrsp_simpy, which is not on a package index. If the import
+# fails, uncomment one of the two lines, insert the path, and run the cell again: the
+# folder of the project, or the wheel that `python -m build` writes to its folder dist.
 # %pip install /where/it/lies/cgrsp_simpy
 # %pip install /where/it/lies/dist/cgrsp_simpy-{version}-py3-none-any.whl
 import cgrsp_simpy"""

@@ -72,15 +72,15 @@ class Level:
         "Offered work per second, divided by the total speed of the GPUs."
     )
     slack: Span = parameter(
-        "Least and greatest time from arrival to deadline, as multiples of the"
+        "Minimum and maximum time from arrival to deadline, as multiples of the"
         " task's time at speed 30; 0:0: no such time."
     )
     slack_s: Span = parameter(
-        "Least and greatest time in seconds, added to that; 0:0: no such time.",
+        "Minimum and maximum time in seconds, added to that; 0:0: no such time.",
         default=(0.0, 0.0),
     )
     workload: Work = parameter(
-        "Least and greatest workload, whole numbers.", default=(100.0, 800.0)
+        "Minimum and maximum workload, whole numbers.", default=(100.0, 800.0)
     )
     memory_gb: Annotated[
         Entries[NotNegative], rule("a list of at least one size", bool)

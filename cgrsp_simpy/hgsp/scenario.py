@@ -1,4 +1,4 @@
-"""Tasks on heterogeneous GPUs (HGSP), on which schedulers are simulated."""
+"""Scenario of tasks on heterogeneous GPUs (HGSP)."""
 
 from __future__ import annotations
 

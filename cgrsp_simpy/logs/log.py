@@ -213,7 +213,7 @@ class Log:
         *,
         running: bool = False,
     ) -> Log:
-        """Return the rows that a module can run; log the others by reason in one line.
+        """Return the rows that a module can run; log the others by reason on one line.
 
         who: name of the module's jobs, for messages. needs: names of required columns.
         reasons: reason -> function of the log that returns the rows to leave out, of
@@ -505,7 +505,7 @@ class Parsed(NamedTuple):
 class Format:
     """Format of a log.
 
-    name: name in FORMATS. about: description in one line. fields: the fields to read;
+    name: name in FORMATS. about: description on one line. fields: the fields to read;
     of several with one name, the first in the file is used. delimiter: delimiter of
     cells; None: white space. quoted: whether cells may be quoted, as in CSV. names:
     names of all fields of a line, if the file has no header line; one tuple per number

@@ -169,7 +169,7 @@ class Polls:
         points.
 
         Then its 95 % half width, which allows for correlation between days; NaN for
-        fewer than 10 days, of which too little can be said.
+        fewer than 10 days, which are too few for an interval.
         """
         day, low = self.time_s[self.seen] // DAY_S, self.status[self.seen] == LOW
         halves = np.array_split(
@@ -267,7 +267,7 @@ class StockFit:
         return 100 * _short_share(self._holding, self.low_pct / 100, self.polls.step_s)
 
     def correlation(self, lag_h: float) -> float:
-        """Return the model's correlation at a lag, hours, on the observed pairs."""
+        """Return the model's correlation at a lag in hours, over the observed pairs."""
         lag = round(lag_h * HOUR_S / self.polls.step_s)
         if not 0 < lag < len(self.polls.status):
             return nan
@@ -282,7 +282,7 @@ class StockFit:
 
 
 class PolledModel:
-    """A stock model with chances, shape (24, 3), evaluated at the polls of a series."""
+    """A stock model with probabilities, shape (24, 3), evaluated at a series' polls."""
 
     def __init__(self, polls: Polls, chances: Floats) -> None:
         self._polls, self.chances = polls, chances
@@ -329,7 +329,7 @@ class PolledModel:
     def runs(self, low: bool, kept: float) -> tuple[float, float]:
         """Return the expected numbers of polls after which runs continue, and end."""
         _, h, later, _, _ = self._pairs(1)
-        one, other = self._from[h, 1], self._from[later, 1]  # chances of no Low stock
+        one, other = self._from[h, 1], self._from[later, 1]  # P(stock is not Low)
         if low:
             one, other = 1 - one, 1 - other
         stays = kept * np.minimum(one, other) + (1 - kept) * one * other
@@ -575,7 +575,7 @@ def _of_toml(path: Path) -> Measured:
 def series_of(listed: Iterable[Snapshots]) -> tuple[StockSeries, ...]:
     """Return recorded series for a replay; time 0 is the first snapshot of any series.
 
-    All series repeat after the last snapshot of any of them. A status applies until the
+    All series repeat after the latest snapshot. A status applies until the
     next fetched one; the first also applies before its time, the last until the end.
     Without dates, hours of the day count from the beginning of the file.
     """

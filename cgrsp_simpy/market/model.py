@@ -234,8 +234,8 @@ class HourlyStock:
         tuple[Chances, ...],
         listed("24 triples [High, Medium, Low], one per hour", 24),
     ] = parameter(
-        "Chances of High, Medium and Low stock in each hour of the day, from midnight"
-        " on: 24 triples of numbers from 0 to 1 that sum to 1."
+        "Probabilities of High, Medium and Low stock in each hour of the day, from"
+        " midnight: 24 triples of numbers from 0 to 1 that sum to 1."
     )
     persistence_s: Persistence | None = parameter(
         "Mean time for which the stock of the type persists, seconds; default:"
@@ -362,21 +362,21 @@ class Market:
         tuple[Delays, Delays, Delays],
         listed("three pairs [least, greatest], for High, Medium and Low", 3),
     ] = parameter(
-        "Least and greatest provisioning delay at High, Medium and Low stock, seconds"
+        "Minimum and maximum provisioning delay at High, Medium and Low stock, seconds"
         " (thesis Eq. 3.2): three pairs.",
         default=((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0)),
     )
     high_cap: Fraction = parameter(
-        "Greatest chance of High stock (thesis Eq. 3.1).", default=0.95
+        "Maximum probability of High stock (thesis Eq. 3.1).", default=0.95
     )
     medium_factor: NotNegative = parameter(
-        "Factor of the chance of Medium stock (thesis Eq. 3.1).", default=1.5
+        "Factor of the probability of Medium stock (thesis Eq. 3.1).", default=1.5
     )
     medium_cap: Fraction = parameter(
-        "Greatest chance of Medium stock (thesis Eq. 3.1).", default=0.90
+        "Maximum probability of Medium stock (thesis Eq. 3.1).", default=0.90
     )
     stock: Annotated[Entries[HourlyStock], one_per_type] = parameter(
-        "Types whose chances are given by hour of day. The others follow Eq. 3.1.",
+        "Types with probabilities by hour of day. The others follow Eq. 3.1.",
         default=(),
     )
     persistence_s: Persistence = parameter(
@@ -386,7 +386,7 @@ class Market:
         default=0.0,
     )
     sight: str = parameter(
-        'What the scheduler observes of stock that persists: "none" (displayed statuses'
+        'Observation of persistent stock by the scheduler: "none" (displayed statuses'
         ' are drawn independently, as in the thesis), "now", or "poll:SECONDS", the'
         " status at the last poll at time 0, SECONDS, 2 SECONDS, ...",
         default="none",

@@ -223,7 +223,7 @@ def start_s(market: Market, seed: int) -> float:
 
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """Return when the model's chances change between two times, never too early."""
+    """Return when the model's distribution changes between two times, never early."""
     changes_s = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:

@@ -156,8 +156,8 @@ class Figure:
         """Write the rows as CSV and, drawn from it, PNG (200 dpi), SVG and PDF.
 
         The bytes are reproducible. rows: None to read the figure's CSV in the folder.
-        pgf: also write a PGF. Raises InputError if a file cannot be read or written;
-        then none is.
+        pgf: also write a PGF. Raises InputError if a file cannot be read or written; no
+        file is then written.
         """
         contents = self.contents(folder, rows, style, runs, width=width, pgf=pgf)
         write_files(contents)

@@ -101,8 +101,8 @@ def sweep_lines(
 ) -> Axes:
     """Plot a metric over a parameter: one line per policy, with 95 % intervals.
 
-    sweep: result of `cg.sweep`. over: the parameter, needed if several vary;
-    combinations of the others have separate lines. style: style of the lines. Raises
+    sweep: result of `cg.sweep`. over: the parameter, required if several vary; each
+    combination of the others has its own line. style: style of the lines. Raises
     InputError for another object, an unknown metric or parameter, or a missing `over`.
     Source: thesis Section 5.1.3.
     """

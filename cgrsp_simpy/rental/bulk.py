@@ -632,7 +632,7 @@ class Bulk:
         paths = [([0.0], [0.0])] * len(self.kinds)
         for place in np.flatnonzero(self.setting.holds).tolist():
             path: Any = self.stock._path(self.kinds[place])
-            level = path._levels[0]  # the only one: there are no two time scales
+            level = path._levels[0]  # the only level, since there is one time scale
             level._draw_until(until_s)
             paths[place] = level._epochs_s, level._uniforms
         longest = max(len(epochs_s) for epochs_s, _ in paths)

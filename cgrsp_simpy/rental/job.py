@@ -172,7 +172,7 @@ class ClassColumns:
         return np.asarray(np.searchsorted(self._thresholds, uniforms, side="right"))
 
     def of_windows(self, window_s: np.ndarray) -> np.ndarray:
-        """Return the class per window: the first at least as long, or the last."""
+        """Return the class per window: the first with such a window, or the last."""
         fits = window_s[:, None] <= self.window_s
         fits[:, -1] = True
         return np.asarray(fits.argmax(axis=1))
@@ -311,7 +311,7 @@ class Service:
         normal, beyond = NormalDist(), 1.0
         if least > 0.0:
             beyond = normal.cdf(-(math.log(least) / sigma + 0.5 * sigma))
-        chance = beyond * (1.0 - uniform)  # chance of a greater one
+        chance = beyond * (1.0 - uniform)  # probability of a greater one
         if not 0.0 < chance < 1.0:
             return surely if chance <= 0.0 else 0.0
         z = -normal.inv_cdf(chance)

@@ -182,7 +182,7 @@ class RentalReport(Report):
             course = levels[gpu.name] = list[tuple[float, float, str]]()
             for at_s in (0.0, *stock.changes_s(gpu, 0.0, end_s)):
                 low = market.probabilities(gpu, at_s)[LOW]
-                level, text = low, f"{100 * low:.0f} % chance of Low stock"
+                level, text = low, f"{100 * low:.0f} % probability of Low stock"
                 if stock.persists(gpu):
                     status = stock.status(gpu, at_s, 0.0)
                     level, text = status / LOW, status.name.title()
@@ -229,7 +229,7 @@ def figures_of(scenario: Any, sums: Totals) -> dict[str, Any]:
 
 
 RANKED = 5  # waiting jobs listed per decision
-ROUNDING = 1e-9  # rounding error of chances
+ROUNDING = 1e-9  # rounding error of probabilities
 
 
 def is_traceable(rule: Any) -> bool:

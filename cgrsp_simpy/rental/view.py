@@ -105,7 +105,7 @@ def _least_by_level(gpus: Iterable[GpuType]) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class OperatorKnowledge:
-    """What an operator knows from experience; the same for a whole run.
+    """Knowledge of an operator from experience, constant during a run.
 
     gpus: the types that can be rented; the first is the reference of estimates (the RTX
     3090 in the thesis). fleet: the types of the C_max slots. free_types: whether an
@@ -218,7 +218,7 @@ class View:
 
     now_s: float = read_only("_now_s", "The clock, seconds from the start of the run.")
     known: OperatorKnowledge = read_only(
-        "_known", "What the operator knows by experience."
+        "_known", "Knowledge of the operator from experience."
     )
     rng: Random = read_only("_rng", "The policy's own stream of random numbers.")
 

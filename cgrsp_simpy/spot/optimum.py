@@ -47,7 +47,7 @@ ON, ENDS, DONE, LEAVES, IDLE = -1, -2, -3, -4, -5
 
 
 class Optimum(NamedTuple):
-    """Minimum cost, and a plan with that cost; infinite and () if none is in time."""
+    """Minimum cost, and a plan with that cost; inf and () if no plan is in time."""
 
     cost_usd: float
     plan: tuple[Stay, ...]

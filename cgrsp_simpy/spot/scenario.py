@@ -71,9 +71,9 @@ class Scenario(Model):
     """
 
     source: Traces | TwoState = parameter(
-        "Recorded series of zones, of which a run replays a part from a random"
-        " start; or a synthetic market. The draws depend on the seed and are the"
-        " same for all policies.",
+        "Recorded series of zones, a part of which each run replays from a random"
+        " start; or a synthetic market. The draws depend on the seed and are the same"
+        " for all policies.",
         default_factory=TwoState,
     )
     hours: WholeSeconds = parameter(

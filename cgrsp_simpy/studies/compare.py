@@ -383,7 +383,7 @@ def sweep(
         sweep(day, {"name": "hectic", "slots": range(3, 11)}, ["fifo", "rh"], range(30))
 
     scenario: a scenario of any module, or a function with `@cg.model`, whose parameters
-    are varied; or a function that returns a scenario, such as `day`. grid: name -> a
+    are varied, or a function that returns a scenario, such as `day`. grid: name -> a
     value or a list of values; all combinations are compared. A name is a parameter of
     `scenario` ("slots"), or of a named policy ("rh:reserve"). The other arguments are
     those of `compare`. Raises InputError for an invalid argument, or another study's

@@ -1,4 +1,4 @@
-"""Copies of a user's code, one per run, so that runs do not influence one another.
+"""Copies of user code, one per run, so that runs do not influence one another.
 
 A user's function, class or module is copied with its defaults, closure and globals, and
 the modules that its functions import. Code of this package and of installed libraries
@@ -309,7 +309,7 @@ def _state(generator: Any) -> Any:
 
 
 class Sent:
-    """A function and its argument, pickled by value where they contain user code."""
+    """A function and its argument; the parts with user code are pickled by value."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ class Results(Protocol):
 
     @property
     def _held(self) -> str:
-        """Scenario, policies and seeds in one line."""
+        """Scenario, policies and seeds on one line."""
 
     def __repr__(self) -> str:
         failed = f", {_failed(self)}," if self.failures else ""

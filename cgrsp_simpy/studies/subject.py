@@ -1,4 +1,4 @@
-"""How studies use a model: its policies, draws, runs and their outcomes."""
+"""Interface between studies and models: policies, draws, runs and their outcomes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Parameter(NamedTuple):
 
     @property
     def hint(self) -> Any:
-        """The declared type; if none is declared, the type of the value."""
+        """The declared type, or the type of the value if no type is declared."""
         try:
             return hints(self.owner)[self.name.rpartition(".")[2]]
         except (KeyError, NameError):

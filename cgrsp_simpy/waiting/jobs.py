@@ -356,7 +356,7 @@ def read_jobs(
 
 
 def describe(jobs: ListedJobs, unit: str = "cores") -> str:
-    """Describe a log in one line. unit: unit of its column cores."""
+    """Describe a log on one line. unit: unit of its column cores."""
     span_s = float(jobs.submit_s[-1] - jobs.submit_s[0])
     rates = (
         f"{jobs.jobs / span_s * DAY_S:,.1f} per day, load"

@@ -1,4 +1,4 @@
-"""Plans: number of machines to own, jobs that wait, cost, and its uncertainty.
+"""Plans for a log: machines to own, jobs that wait, and the cost with its interval.
 
 The search varies machines, policy, t and b. Each candidate is run once over the log, by
 the recursion; its cost, work and waits are recorded per day. A plan is chosen on some
@@ -317,7 +317,7 @@ class _Year:
         )
         self.paid = rent_per_h / 3600 * paid_s(run_s, index, sizes)
         draws = stream(seed, "interruptions").standard_exponential(jobs.jobs)
-        # never, and where there is no spot
+        # never, and if there is no spot
         with np.errstate(divide="ignore", invalid="ignore"):
             after_s = draws * 3600 / (number * rate)
             risk = -np.expm1(-number * rate * run_s / 3600)
@@ -738,7 +738,7 @@ class Search:
         return ""
 
     def _frontier(self) -> list[dict[str, float | str]]:
-        """Return the candidates than which none is both cheaper and of shorter wait."""
+        """Return the candidates that no other dominates in both cost and wait."""
         rows, least = list[dict[str, float | str]](), math.inf
         work_h, hours = float(self.work_h.sum()), self.work_h.size * self.day_h
         for candidate in sorted(

@@ -200,7 +200,7 @@ class WaitingPolicy:
 
 
 def ajw() -> WaitingPolicy:
-    """All jobs wait, for as long as it takes (waiting-policies.txt Section 3.1)."""
+    """All jobs wait, without limit (waiting-policies.txt Section 3.1)."""
     return WaitingPolicy("ajw")
 
 
@@ -276,7 +276,7 @@ def waiting_policy(
 
 
 def limits_of(name: str) -> tuple[str, ...]:
-    """Return which of the parameters wait_s and short_s a policy of POLICIES has."""
+    """Return the parameters of a policy among wait_s and short_s."""
     return tuple(signature(POLICIES[name]).parameters)
 
 

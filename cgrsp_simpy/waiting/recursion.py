@@ -135,7 +135,7 @@ def _whole(
     submit_s: Any, run_s: Any, latest_s: Any, _: Any, starts: Any, ends: Any
 ) -> list[float]:
     """Return a heap of when machines become free; a job that gives up delays none."""
-    heap = [end for end in ends]  # noqa: C416, an array where it is compiled
+    heap = [end for end in ends]  # noqa: C416, an array if compiled
     for n in range(len(submit_s)):
         start = heap[0]
         if start < submit_s[n]:

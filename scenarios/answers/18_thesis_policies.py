@@ -26,7 +26,7 @@ print("18.1:", cg.exercises.check(18.1, answer, student))
 # **18.2** Shortest first saves the wait, but makes a fifth of the rush orders late. A
 # rush order is late if its slack is used up: the time to its deadline, less its
 # execution. So a rush order with less than half an hour of slack goes first, the most
-# urgent before the others, and shortest first does the rest.
+# urgent before the others, and the other jobs are served shortest first.
 
 
 # %%

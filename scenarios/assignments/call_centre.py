@@ -174,8 +174,8 @@ assert play([(0, 50, 9), (1, 5, 99)], end_min=20)[0] == [(0, None), (None, None)
 # `draw("patience")`, each a NumPy generator. The source draws talk time and patience of
 # each caller at arrival, so that every number of agents meets the same callers (common
 # random numbers). The first caller comes after the first interarrival time. Call the
-# resource "agents": `cg.Resource(env, agents, name="agents")`, SimPy's resource that
-# measures itself, lets the tests compare your records with its measurements.
+# resource "agents": `cg.Resource(env, agents, name="agents")`, SimPy's resource with
+# statistics, with which the tests compare your records.
 
 
 # %%

@@ -83,9 +83,10 @@ print(f"demand {DEMAND:.2f} per day; today s = {LOW}, S = {HIGH}")
 # Entities: customers with the number of tubes they want; orders with the number of
 # tubes ordered. State: level (stock minus backlog) and on order; position = level + on
 # order. Events: *demand*: level and position fall by the size; *order*, in the same
-# instant if the position is at most s: on order rises by S minus position, so the
-# position becomes S; *delivery*, a lead time later: the level rises, on order falls,
-# the position stays. Measures: mean stock, mean backlog, orders per day, cost per day.
+# instant if the position is at most s: the amount on order rises by S minus the
+# position, so the position becomes S; *delivery*, a lead time later: the level rises,
+# the amount on order falls, and the position does not change. Measures: mean stock,
+# mean backlog, orders per day, cost per day.
 #
 # Assumptions: customers always wait; the lead time is constant; the demand rate does
 # not change. If some customers went elsewhere, the backlog would be smaller than the

@@ -196,7 +196,7 @@ assert play([(0, (0,), (9,)), (1, (0,), (1,))], rule="spt")[0][0] == ([0], 9)
 # (common random numbers). A gamma distribution of shape 2 and mean m is
 # `gamma(2, m / 2)`. The first job comes after the first interarrival time. Make the
 # groups with `cg.PriorityResource(env, n, name=...)` and the names of GROUPS. It is
-# SimPy's resource that measures itself; the tests compare your records with it.
+# SimPy's resource with statistics; the tests compare your records with it.
 
 
 # %%

@@ -178,8 +178,7 @@ assert crew.count == len(crew.queue) == 0
 # streams of its own, `draw("lives", k)` and `draw("repairs", k)`, each a NumPy
 # generator, so that every number of repairers meets the same times (common random
 # numbers). Call the resource "repairers": `cg.Resource(env, c, name="repairers")`,
-# SimPy's resource that measures itself, lets the tests compare your records with its
-# measurements.
+# SimPy's resource with statistics, with which the tests compare your records.
 
 
 # %%

@@ -61,8 +61,9 @@ print(claim("The area is the sum of the waits", queue_area, equal=0 + 5 + 6 + 7)
 # Each waiting customer adds one minute to the area in each minute. This is why the area
 # is the sum of the waits. We return to it below.
 #
-# ## A resource that measures itself
-# `cg.Resource` is SimPy's resource with statistics. Nothing else in the model changes.
+# ## A resource with statistics
+# `cg.Resource` is SimPy's resource, and also records statistics. Nothing else in the
+# model changes.
 # Times are in minutes; `wait_p95` is the wait that 95 % of the customers do not exceed,
 # and `withdrawn_pct` is the share of requests that were withdrawn (lecture 15).
 

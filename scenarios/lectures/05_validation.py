@@ -212,7 +212,7 @@ with cg.plots.styled("lecture"):
     draw_figure()
 
 # %% [markdown]
-# In part (a) of the figure, the third is the log.
+# In part (a) of the figure, the third panel is the log.
 #
 # ## Three misconceptions
 # **"The mean agrees, so the model is valid."** The tuned model agrees in the mean, and

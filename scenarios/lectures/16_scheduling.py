@@ -6,8 +6,8 @@ first does not shorten it, but makes fewer jobs late.
 
 # %% [markdown]
 # A workshop has one machine. Jobs arrive at random, and each has a **due date**. If
-# several jobs wait, somebody has to decide which is next. A **dispatching rule** is the
-# answer, for example first come, first served. We write it three times: as a
+# several jobs wait, somebody has to decide which is next. A **dispatching rule**
+# decides this, for example first come, first served. We write it three times: as a
 # priority of a resource, as a process of our own, and as a policy of a `cg.Model`.
 #
 # ## Priorities
@@ -166,10 +166,11 @@ print(claim("Now the shortest of three is first", start[2], equal=0))
 # **Slack** is the time until the due date, less the work: due - now - work. The time
 # `now` is the same for all, so an order by slack is a fixed priority, due - work. The
 # **critical ratio** (due - now) / work is not: two jobs can change places while they
-# wait. Only a dispatcher that is asked at each decision can use it.
+# wait. Only a dispatcher that computes it at each decision can use it.
 #
-# ## Each line has a tempting alternative
-# Two shorter dispatchers. Both run without an error message.
+# ## Two shorter dispatchers that fail
+# Two shorter dispatchers seem to do the same. Both run without an error message, but
+# their results are wrong.
 
 
 # %%
@@ -296,7 +297,7 @@ for name, expected in formula.items():
 # ## Waking up at a time
 # Some decisions are due at a time at which nothing else happens. The machine is noisy,
 # and noisy jobs must not begin before 60 min. A rule that has no job to start returns
-# the time at which it wants to be asked again, and an alarm makes the wake event occur.
+# the time of the next decision, and an alarm makes the wake event occur.
 
 
 # %%

@@ -13,7 +13,7 @@ more than an hour: provisioning a GPU takes too long.
 #   (1 to 3), and whether it is a rush order.
 # - **Resources**: C_max **slots**, here five, each for one rented GPU at a time. The
 #   slots have types with different prices and execution times.
-# - **Activities**: **provisioning**, from the dispatch until the GPU is there, and
+# - **Activities**: **provisioning**, from the dispatch until the GPU is available, and
 #   **execution**. A slot is held for both.
 # - **Market**: the stock of a GPU type is High, Medium or Low. Provisioning takes
 #   seconds, about a minute, or ten minutes to two hours. Stock is scarce from 12:00 to
@@ -115,7 +115,7 @@ print(
 # These few lines give the same slots and times as the package's engine, without any
 # tolerance. This is a **verification** by a second implementation.
 #
-# If a job takes its slot only when its GPU is there, several GPUs are on their way to
+# If a job takes its slot only when its GPU is available, several GPUs are ordered for
 # one slot at the same time. The provider does not allow this, and on the hectic day the
 # error makes the mean wait look far shorter.
 #
@@ -326,7 +326,7 @@ print(claim("2. The mean pace is above the arrivals", mean_pace, above=arrivals)
 # ## Five questions
 # <details><summary>1. When does a job begin to hold its slot?</summary>
 #
-# At its dispatch, before its GPU is there.
+# At its dispatch, before its GPU is available.
 # </details>
 # <details><summary>2. A slot is held for 100 s by half of the jobs and for 1000 s by
 # the others. What is its pace?</summary>

@@ -5,13 +5,13 @@ next 30 days: the twenty values are not independent.
 """
 
 # %% [markdown]
-# Lecture 17 served the jobs first come, first served. Here are other policies of the
-# thesis on the same days, and its published table, reproduced.
+# Lecture 17 served the jobs first come, first served. This lecture compares other
+# policies of the thesis on the same days, and reproduces a published table.
 #
 # ## A dispatcher for rented GPUs
-# The dispatcher of lecture 16, with slots that have numbers. A policy is an **order**
-# of the jobs and a **placement**: who is next, and on which idle slot. First the
-# placement on the smallest number, as in lecture 17.
+# This is the dispatcher of lecture 16 with numbered slots. A policy is an **order** of
+# the jobs and a **placement**: which job is next, and on which idle slot. We begin with
+# the placement on the slot with the smallest number, as in lecture 17.
 
 # %%
 from dataclasses import replace
@@ -172,7 +172,7 @@ print(
 # attributes the difference to the wrong cause.
 #
 # ## Significant is not important
-# SPT against FIFO on the normal day, three responses:
+# We compare SPT with FIFO on the normal day by three responses:
 
 # %%
 p_values = {}
@@ -192,12 +192,11 @@ print(claim("This has the smallest p-value", smallest, equal=True))
 #
 # ## A published table
 # Table 5.5 of the thesis prints the mean wait and the share of late jobs of ten
-# policies on the normal day, means of 30 days. Its random numbers are not known. We run
-# 30 days of ours, the seeds 0 to 29. For each value, z is the difference, published
+# policies on the normal day, as means of 30 days. Its random numbers are not known. We
+# run 30 days of ours, the seeds 0 to 29. For each value, z is the difference, published
 # minus ours, over its standard error; both means are random, so their variances add up
-# (the package also allows for the rounding of the published value). For a
-# correct model about 95 % of the values have |z| below 2.05, and we say that these
-# **agree**.
+# (the package also allows for the rounding of the published value). For a correct model
+# about 95 % of the values have |z| below 2.05, and we say that these **agree**.
 
 # %%
 cells = tuple(cell for cell in TABLES["5.5"].cells if cell.row == "normal")

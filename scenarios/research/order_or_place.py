@@ -2,8 +2,8 @@
 
 A policy is an order (which job is next) and a placement (on which slot). With FIFO's
 placement, earliest deadline first waits as long as first come, first served; EDF waits
-less because its placement looks for stock. On the hectic day, when jobs queue, orders
-matter.
+less because its placement prefers types in stock. On the hectic day, when jobs queue,
+orders matter.
 """
 
 import cgrsp_simpy as cg

@@ -1,4 +1,4 @@
-"""Does a saving promised for slots by the hour hold on fresh seeds?
+"""Are estimated savings by hourly slots confirmed on fresh seeds?
 
 Twenty random logs of three days, each with one or two peaks. `advise` searches
 schedules of slots and reports a saving compared with the best fixed fleet, with a 95 %

@@ -1,8 +1,8 @@
 """Can a small agent learn to dispatch? Better than CADR does, not than EDF or triage.
 
 The thesis leaves reinforcement learning as future work (Section 6.2.2, point 8). The
-agent scores each action by a dozen features of what `GymEnvironment` shows, and takes
-the best. Its weights are learnt by the cross-entropy method (Szita and Lörincz,
+agent scores each action by a dozen features of the observation of `GymEnvironment`, and
+takes the best. Its weights are learnt by the cross-entropy method (Szita and Lörincz,
 Learning Tetris using the noisy cross-entropy method, Neural Computation 18, 2006), a
 search without gradients: draw weights, simulate days of surge, keep the best few, draw
 around them, each time on new days. The agent is then compared with policies, and with

@@ -18,7 +18,7 @@ NAMES = tuple("ABCDE")
 
 
 def normals(seed, means, correlation=0.0):
-    """Observations of sd 1; those of a replication share a part."""
+    """Observations of sd 1; those of a replication share a common term."""
     rng = np.random.default_rng(seed)
     common, own = rng.normal(size=2000), rng.normal(size=(len(means), 2000))
     drawn = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own
@@ -63,7 +63,7 @@ def test_the_best_is_selected_as_often_as_promised(correlation, better):
 
 
 @pytest.mark.slow
-def test_the_promise_fails_where_the_difference_is_less_than_the_indifference():
+def test_the_guarantee_fails_if_the_difference_is_less_than_the_indifference():
     right, _ = selections(600, indifference=1.5)
     assert right.mean() < 0.95 - 4 * math.sqrt(0.95 * 0.05 / len(right))
 
@@ -72,7 +72,7 @@ def test_the_promise_fails_where_the_difference_is_less_than_the_indifference():
 
 
 def as_printed(values, delta, alpha, n0):
-    """The paper's steps, pair by pair, with its letters; the larger mean is best."""
+    """The paper's procedure, pair by pair, in its notation; the larger mean is best."""
     k = len(values)
     eta = 0.5 * ((2 * alpha / (k - 1)) ** (-2 / (n0 - 1)) - 1)
     h2 = 2 * eta * (n0 - 1)

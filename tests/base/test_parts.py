@@ -1,4 +1,4 @@
-"""Scenarios as plain tables, and back; the schema of these tables."""
+"""Conversion of scenarios to plain tables and back; the schema of these tables."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Cake:
 
 
 def read(part):
-    """Return the part that its file describes."""
+    """Return the part that a file describes."""
     return part_of(type(part), tomllib.loads(toml_text(tables_of(part))), "")
 
 
 @pytest.fixture
 def own(monkeypatch):
-    """The classes of this file count as the package's."""
+    """Treat the classes of this file as classes of the package."""
     monkeypatch.setattr("cgrsp_simpy.base.parts.users_part", lambda part: None)
 
 
@@ -69,7 +69,7 @@ def test_a_part_survives_a_round_trip_through_its_table(own, oven):
     assert part_of(Oven, tables_of(oven, whole=True), "") == oven
 
 
-def test_a_class_is_named_only_where_there_is_a_choice(own):
+def test_a_class_is_named_only_if_there_are_several(own):
     assert tables_of(Oven("a", Tray(2))) == {"name": "a", "tray": {"loaves": 2}}
     oven = Oven("a", bakes=Cake())
     assert tables_of(oven) == {"name": "a", "bakes": {"kind": "Cake"}}

@@ -1,9 +1,9 @@
 """The thesis's day written by hand in SimPy, for five policies: a fair reference for
 the cost of the package's engine.
 
-Market, provisioning, records and figures equal those of the package to the bit. Jobs
-and draws are the columns of the workload. There are no views, checks or listeners, and
-no other model.
+Market, provisioning, records and figures are bit-identical to those of the package.
+Jobs and draws are the columns of the workload. There are no views, checks or listeners,
+and no other model.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Judgement:
     def against_best(self, policy, figure="usd_per_job"):
         """Compare a policy with the best of the others on each scenario.
 
-        The best is chosen on the same seeds, which flatters it: if several are equal,
+        The best is chosen on the same seeds, which favours it: if several are equal,
         the difference is above 0 in expectation. A policy with a failed run is not
         chosen; its own difference is NaN.
         """

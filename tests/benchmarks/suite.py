@@ -214,9 +214,7 @@ def _slower(rng, market):
 
 
 def _hourly(rng, name):
-    """Draw one spell of 2 to 10 hours in which Low stock has a chance of up to one
-    half.
-    """
+    """Draw 2 to 10 hours in which Low stock has a probability of up to 1/2."""
     first, length = int(rng.integers(0, 24)), int(rng.integers(2, 11))
     scarce, high = round(rng.uniform(0.05, 0.5), 2), round(rng.uniform(0.3, 1), 2)
     lows = [scarce if (hour - first) % 24 < length else 0.0 for hour in range(24)]
@@ -224,7 +222,7 @@ def _hourly(rng, name):
 
 
 def _chances(low, high):
-    """Return the chances of High, Medium and Low; high: of stock that is not Low."""
+    """Return probabilities of High, Medium and Low; high: of stock that is not Low."""
     return (1 - low) * high, (1 - low) * (1 - high), low
 
 

@@ -67,7 +67,7 @@ def test_messages_on_a_log_go_to_stderr(tmp_path):
         pytest.param("run hectic --show events", 1, marks=pytest.mark.slow),
     ],
 )
-def test_a_reader_that_leaves_early_ends_the_command_quietly(line, enough):
+def test_a_closed_pipe_ends_the_command_without_an_error(line, enough):
     command = subprocess.Popen(
         [*CGRSP, *line.split()],
         stdout=subprocess.PIPE,
@@ -121,7 +121,7 @@ def test_a_full_disk_gives_a_one_line_error(line, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_terminal_of_ascii_gets_what_it_can_show(tmp_path):
+def test_a_terminal_of_ascii_gets_only_ascii(tmp_path):
     named = subject_of(cg.day("quiet", jobs=5)).varied(name="\xe9")
     named.to_toml(tmp_path / "day.toml")
     words = "compare day.toml --policies fifo --seeds 3".split()

@@ -1,4 +1,4 @@
-"""What options mean: policies, work that is announced, processes; notes of bounds."""
+"""Options: policies, announced work, processes; notes of bounds."""
 
 import json
 import logging

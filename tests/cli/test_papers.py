@@ -49,7 +49,7 @@ REFUSED = {  # a command -> the content of its error line
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_wrong_use_gives_a_one_line_error(line, capsys, tmp_path, monkeypatch):
+def test_invalid_calls_give_a_one_line_error(line, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, *line.split()), REFUSED[line])
     assert not [*tmp_path.iterdir()]

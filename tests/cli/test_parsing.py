@@ -1,4 +1,4 @@
-"""Help, and errors in one line that use the current words."""
+"""Help, and errors on one line that use the current names."""
 
 import os
 import random
@@ -197,7 +197,7 @@ REFUSED = {  # a command -> the content of its error line
 }
 
 
-def test_wrong_use_gives_a_one_line_error_and_leaves_nothing(
+def test_invalid_calls_give_a_one_line_error_and_leave_no_files(
     capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""JSON that commands print and write names the words that were given."""
+"""The JSON of commands contains the words of the command line."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Words: names and values of parameters, and files that are named by words."""
+"""Words of the command line: names and values of parameters, and names of files."""
 
 import json
 

@@ -10,7 +10,9 @@ Job = namedtuple("Job", "submit_s gpus run_s limit_s user after think_s")
 
 
 def shadow(head, free, size, running, now_s):
-    """When a job will have room by the limits of running ones; what is free then."""
+    """Return when a job will have room by the limits of running jobs, and the free GPUs
+    then.
+    """
     free, start_s = list(free), now_s
     for end_s, place in sorted((max(end_s, now_s), place) for end_s, place in running):
         if end_s > start_s and room(head.gpus, free, size, "best"):
@@ -22,7 +24,7 @@ def shadow(head, free, size, running, now_s):
 
 
 def room(gpus, free, size, placement):
-    """Nodes and their GPUs for a job, or nothing."""
+    """Return the nodes and GPUs for a job; empty if there is no room."""
     place = [(node, size) for node, left in enumerate(free) if left == size]
     place = place[: gpus // size] if gpus > size else []
     gpus -= size * len(place)

@@ -149,11 +149,9 @@ class Plain:
 @pytest.mark.parametrize("estimates", [(1.0,), (1.0, 2.0, 3.0), (0.5, 1.0, 2.0)])
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 8), (1,) * 12])
 @pytest.mark.parametrize("seed", range(3))
-def test_conservative_starts_all_jobs_when_and_where_its_definition_does(
-    sizes, estimates, seed
-):
-    """Exact, too long and too short estimates, in whole seconds, so that much happens
-    at once.
+def test_conservative_starts_all_jobs_as_defined(sizes, estimates, seed):
+    """Exact, too long and too short estimates, in whole seconds, so that events
+    coincide.
     """
     draw, jobs = stream(seed, "cases"), 60
     gpus = draw.choice([1, 2, 3, 4, 8, 10], jobs)

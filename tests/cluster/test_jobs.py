@@ -212,7 +212,7 @@ def test_each_quantity_has_its_own_stream(change, columns):
     } == columns
 
 
-def test_no_two_quantities_are_of_one_stream():
+def test_each_two_quantities_have_different_streams():
     """Streams that were the same would show as correlations; of independent columns
     these are within 4 / sqrt(n) of 0.
     """

@@ -233,7 +233,7 @@ def test_rules_of_pbs(scheduler, jobs, expected):
     assert first(scheduler, jobs) == expected
 
 
-def test_pbs_looks_only_at_what_fits():
+def test_pbs_considers_only_jobs_that_fit():
     assert started("pbs", waiting_run(RULES, free=[3])) == [2, 1]
 
 
@@ -362,7 +362,7 @@ def test_sbs_without_a_batch_weighs_efficiency_gpus_and_time():
 
 
 @pytest.mark.parametrize("name", ["conservative", "las", "multifactor"])
-def test_schedulers_that_remember_are_fresh_for_every_run(name):
+def test_schedulers_with_memory_are_new_in_every_run(name):
     scheduler = make_scheduler(name)
     jobs = jobs_of((0, 8, 4), (1, 4, 9), (2, 6, 5), (2, 8, 5), user=[0, 1, 0, 1])
     assert np.array_equal(

@@ -1,5 +1,5 @@
-"""A log replayed: the scheduler that explains it, ties, or none; intervals, changes and
-refusals. The logs of `plain.py` come from a simulator without code of the package.
+"""Replay of a log: the scheduler that explains it, ties, or none; intervals, changes
+and errors. The logs of `plain.py` come from a simulator without code of the package.
 """
 
 import random
@@ -125,7 +125,7 @@ def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
     assert (limited["wait_difference_s"], limited["wait_difference_s_high"]) == (0, 0)
 
 
-def test_more_nodes_are_like_the_last():
+def test_added_nodes_are_like_the_last_node():
     cluster = cg.cluster.Cluster(
         (2, 4), cores=(8, 16), types=("a", "b"), partitions=("p", "p,q")
     )
@@ -267,7 +267,7 @@ def test_no_scheduler_sees_when_jobs_started(tmp_path):
 
 @pytest.mark.slow
 def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
-    """Every start is up to a minute late, as no simulation here makes it."""
+    """Every start is up to a minute late, which no simulation here reproduces."""
     scenario = read(tmp_path, log_of("shortest", 400))
     late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
     late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
@@ -501,7 +501,7 @@ def test_a_simulator_without_code_of_the_package_gives_equal_waits(
 
 
 @pytest.mark.slow
-def test_of_20_plain_logs_18_are_explained_rightly_or_not_at_all(file):
+def test_at_least_18_of_20_plain_logs_are_explained_correctly_or_not_at_all(file):
     """Seeds and distributions were fixed before any of these logs was replayed."""
     right, named = 0, 0
     for seed in range(3000, 3020):
@@ -522,4 +522,4 @@ def test_of_20_plain_logs_18_are_explained_rightly_or_not_at_all(file):
             assert found.explained_by or found.what_if(["nodes=1"]) == []
     assert right >= 18 and named >= 8
     text = " ".join(HOWTO.read_text(encoding="utf-8").split())
-    assert f"replay named the right scheduler, or none, for {right};" in text
+    assert f"For {right} of 20 further logs, replay named the right scheduler" in text

@@ -131,7 +131,7 @@ def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):
     assert shown == pytest.approx(figures, nan_ok=True)
 
 
-def test_jains_index_is_one_for_equals_and_one_nth_for_one_who_has_all():
+def test_jains_index_is_1_for_equal_shares_and_1_nth_for_a_single_share():
     assert jain(np.full(5, 3.0)) == pytest.approx(1)
     assert jain(np.array([1e9, 1, 1, 1])) == pytest.approx(1 / 4)
 
@@ -235,7 +235,7 @@ def test_the_course_counts_gpus_and_no_cores():
     assert course(run)["busy"].tolist() == [1, 0]
 
 
-def test_of_an_unsettled_run_jobs_that_start_after_the_last_arrival_have_no_times(
+def test_jobs_that_start_after_the_last_arrival_of_an_unsettled_run_have_no_times(
     three,
 ):
     """The last job arrives at 10 and starts at 100; had it arrived at 100, it would

@@ -25,7 +25,7 @@ from cgrsp_simpy.studies.subject import subject_of
 MIX_OF_ONE = Mix(gpus=((1,),), gpu_shares=(1.0,))
 
 
-def test_at_a_moment_all_jobs_of_a_seed_wait():
+def test_a_test_view_has_all_jobs_of_a_seed_waiting():
     scenario = Scenario(Offered(MIX_OF_ONE, jobs=4, warm_up=2, after=3), Cluster((4,)))
     view, other = (scenario.moment(30.0, seed) for seed in (1, 2))
     assert (view.now_s, len(view.queue), view.running) == (30.0, 9, {})
@@ -37,7 +37,7 @@ def test_at_a_moment_all_jobs_of_a_seed_wait():
 
 
 def last_fit(size, free):
-    """The most room that exists."""
+    """Return the node with the most room."""
     return -free
 
 
@@ -143,7 +143,7 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
     assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": unstable")
 
 
-def test_warm_up_and_what_comes_later_are_not_measured():
+def test_warm_up_and_cool_down_are_not_measured():
     scenario = Scenario(Offered(jobs=60, load=0.7, warm_up=40))
     run = subject_of(scenario).run("easy", 1)
     own = run.jobs[40:100]

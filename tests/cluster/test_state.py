@@ -84,7 +84,7 @@ def test_without_randomness_a_run_from_a_state_equals_the_whole_run(scheduler):
         assert len(rest.rows()) == len(rest.jobs)
 
 
-def test_of_drawn_jobs_those_that_have_not_arrived_are_still_to_come():
+def test_drawn_jobs_that_have_not_arrived_arrive_later():
     scenario = cg.cluster.Scenario(Offered(MIX, jobs=5, warm_up=2, after=3), NODES)
     arrivals_s = [at_s for at_s, *_ in scenario.arrivals(Draw(0))]
     state = cg.simulate(scenario, "fifo").state(arrivals_s[3])
@@ -216,7 +216,7 @@ def test_easy_does_not_count_gpus_of_a_draining_node_that_become_free():
     assert reasons("easy", drains) == {}
 
 
-def test_a_node_that_is_closed_for_ages_costs_little_time():
+def test_a_node_closed_for_a_long_time_costs_little_computing_time():
     closed = [{"node": node, "until_s": 1e9} for node in range(2)]
     before_s = process_time()
     [row] = forecast(
@@ -464,7 +464,7 @@ def test_impossible_states_give_a_one_line_error(case, path, capsys):
 
 
 @pytest.mark.parametrize("words", ["--slot x", "--slot 0", "--policies las"])
-def test_wrong_use_gives_a_one_line_error(words, path, capsys):
+def test_invalid_calls_give_a_one_line_error(words, path, capsys):
     assert main([*f"forecast {path(TABLE)} --seeds 1".split(), *words.split()]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -149,7 +149,7 @@ class Shares:
 SMALL = {"EVERY": 40, "LEARNED": 60, "CALIBRATED": 24, "TOGETHER": 7}
 
 
-def test_a_forecast_uses_and_is_stretched_by_what_has_started(monkeypatch):
+def test_a_forecast_uses_and_is_scaled_by_started_jobs(monkeypatch):
     """Fits, predictions and factors, job by job. The predictions are in the wrong
     order, and some are negative.
     """

@@ -29,7 +29,7 @@ every_policy = pytest.mark.parametrize("policy", cg.POLICIES)
 
 @dataclass
 class Decision:
-    """A decision as it was taken. answer: pairs of a job and the tuple of its slots."""
+    """Record of a decision. answer: pairs of a job and the tuple of its slots."""
 
     now_s: float
     queue: tuple[cg.Job, ...]
@@ -66,7 +66,7 @@ def watched(scenario, policy, seed):
 
 
 def check_times(run):
-    """Submission, dispatch, start and finish follow each other."""
+    """Check that submission, dispatch, start and finish are in this order."""
     jobs = run.jobs
     assert (jobs["dispatch_s"] >= jobs["submit_s"]).all()
     assert (jobs["start_s"] >= jobs["dispatch_s"]).all()
@@ -118,7 +118,7 @@ def check_views(run, decisions):
 
 
 def check_draws(run, slots, seed):
-    """A job has its own service time, status and delay, whatever the policy."""
+    """Check that policies do not change service time, status and delay of a job."""
     scenario, stock = run.scenario, Stock(run.scenario.market, seed)
     drawn = scenario.workload.generate(seed, scenario.service)
     for row, (job, draws) in zip(run.jobs, drawn, strict=True):
@@ -170,7 +170,7 @@ def test_fifo_dispatches_in_order_of_submission(scenario, seed):
     reserve=st.integers(0, 8),
     gate=st.sampled_from([0.0, 0.5, 0.95, 5.0, "at load", "above"]),
 )
-def test_rh_idles_exactly_where_its_reservation_says(scenario, seed, reserve, gate):
+def test_rh_idles_exactly_by_its_reservation(scenario, seed, reserve, gate):
     load = scenario.known().offered_load
     if isinstance(gate, str):
         gate = (

@@ -1,4 +1,4 @@
-"""Answers in five formats, of every command that answers with rows."""
+"""Output in five formats, of every command that returns rows."""
 
 import csv
 import json

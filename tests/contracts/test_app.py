@@ -1,5 +1,5 @@
-"""The live page: every page shows what the package computes, rejects in one line, and
-starts in one command.
+"""The live page: every page shows results of the package and one-line errors, and one
+command starts it.
 """
 
 import math
@@ -125,7 +125,7 @@ def rows_of(at):
 
 
 def interval(study, policy, metric):
-    """A mean with half of its interval, to the two digits of it that count."""
+    """Format a mean and its half width, to two significant digits of the half width."""
     found = study.means()[policy][metric]
     decimals = max(0, 1 - math.floor(math.log10(found.half_width)))
     return f"{found.mean:.{decimals}f} ± {found.half_width:.{decimals}f}"
@@ -386,7 +386,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
 # ---- the command ----
 
 
-def test_the_extra_is_named_where_it_is_missing(monkeypatch, capsys):
+def test_the_error_names_the_missing_extra(monkeypatch, capsys):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert main(["app"]) == 2
     told = 'cgrsp app: Streamlit is missing: pip install ".[app]" in a clone\n'

@@ -1,5 +1,5 @@
-"""Which subpackages may import which, what only some may import, and what none
-may do.
+"""Allowed imports between subpackages, imports that only some may use, and forbidden
+calls.
 """
 
 import ast
@@ -200,7 +200,7 @@ def test_simpy_only_in_the_engine_and_the_scenario_modules(module, tree):
 
 
 @every_module
-def test_matplotlib_only_where_figures_are_drawn(module, tree):
+def test_matplotlib_is_imported_only_to_draw_figures(module, tree):
     drawing = room_of(module) in {"plots", "papers"} or Path(module).stem.endswith(
         "figures"
     )
@@ -253,7 +253,7 @@ def test_random_numbers_come_only_from_named_streams(module, tree):
 
 
 def test_importing_loads_neither_matplotlib_nor_pandas_nor_a_part_of_scipy():
-    """They take longer than all else; SciPy's parts load where they are first used."""
+    """They take longest; parts of SciPy are loaded on first use."""
     parts = ("optimize", "special", "stats", "sparse", "linalg")
     late = {"matplotlib", "pandas", "streamlit", *(f"scipy.{name}" for name in parts)}
     code = "from cgrsp_simpy.cluster import *; import cgrsp_simpy.cli, sys; "

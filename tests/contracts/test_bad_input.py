@@ -1,5 +1,5 @@
-"""Bad input: every entry point ends with one line that names the thing, the value and
-what is allowed, and leaves nothing behind.
+"""Bad input: every entry point prints one line with the name, the value and what is
+allowed, and leaves no files behind.
 """
 
 import errno
@@ -63,9 +63,7 @@ def refused(tmp_path, monkeypatch, capsys):
 
 
 def holds(text, words):
-    """Return whether each of the words is in the text, as a word of its own where it is
-    one.
-    """
+    """Return whether the text contains each of the words, as whole words."""
     missing = [
         word
         for word in words

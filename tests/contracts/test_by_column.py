@@ -1,5 +1,5 @@
 """Figures by the values of a column of the input: in every module they add up to those
-of the whole, and each row of a schedule carries its own texts.
+of the whole, and each row of a schedule contains its own texts.
 """
 
 import gzip

@@ -1,6 +1,4 @@
-"""What is free on nodes as one whole number, against the same by lists of nodes, on
-random clusters.
-"""
+"""Free GPUs of nodes as one integer, compared with lists, on random clusters."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

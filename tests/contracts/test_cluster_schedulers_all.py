@@ -37,8 +37,7 @@ placements = st.sampled_from(list(PLACEMENTS.values()))
 
 @st.composite
 def settings_of(draw, estimates=(0.5, 1.0, 1.0, 2.0)):
-    """A cluster and its jobs, in whole and half seconds, so that much falls on the same
-    instant.
+    """A cluster and its jobs, in whole and half seconds, so that many events coincide.
 
     estimates: over duration.
     """
@@ -200,7 +199,7 @@ def without_backfill(view, started):
 
 @MANY
 @given(case=settings_of(), placement=placements)
-def test_easy_keeps_its_promises_to_the_head(case, placement):
+def test_easy_does_not_delay_the_first_job(case, placement):
     """Backfilled jobs leave the head its shadow time whatever the estimates; if
     none is too short, the head starts by its first shadow time.
     """

@@ -1,5 +1,5 @@
-"""DAGs on GPUs: what is simulated is what is computed, to the last digit; no rule is
-broken; no plan beats the lower bound.
+"""DAGs on GPUs: simulated and computed times are identical; no rule is broken; no plan
+is below the lower bound.
 """
 
 import numpy as np
@@ -38,8 +38,8 @@ ALL = (random_plan, *SIMPLE, best_simple)
 
 @st.composite
 def problems(draw, missing=False):
-    """Up to ten nodes, up to four GPUs; small whole numbers, so that much falls on the
-    same instant, and thirds and tenths.
+    """Up to ten nodes and four GPUs; small whole numbers, so that many events coincide,
+    and thirds and tenths.
     """
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -130,7 +130,7 @@ def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infini
 
 @QUICK
 @given(problems() | problems(missing=True))
-def test_many_plans_at_once_are_as_one_by_one(problem):
+def test_plans_evaluated_together_or_one_by_one_are_equal(problem):
     gpu = random_units(problem, 2 * FEW, np.random.default_rng(0))[
         :, problem.graph.unit
     ]
@@ -204,7 +204,7 @@ def test_every_scheduler_makes_a_plan_that_is_allowed_and_not_below_the_bound(pr
 @pytest.mark.slow
 @QUICK
 @given(problems(missing=True))
-def test_nor_where_connections_are_missing(problem):
+def test_no_plan_beats_the_bound_if_connections_are_missing(problem):
     for plan in [make(problem) for make in ALL] + [anneal(problem, Budget(20)).plan]:
         assert carried_out(problem, plan).makespan_s >= lower_bound_s(problem) * (
             1 - 1e-12
@@ -213,8 +213,8 @@ def test_nor_where_connections_are_missing(problem):
 
 @QUICK
 @given(problems(), st.booleans())
-def test_in_turn_a_plan_runs_no_later_than_it_was_made(problem, insertion):
-    """Where transfers do not wait for each other, which is not foreseen."""
+def test_a_plan_without_contention_is_not_later_than_its_draft(problem, insertion):
+    """Without contention, since a draft ignores waits for links."""
     assume(not problem.contention)
     draft = Draft(problem, insertion)
     for node in by_priority(problem.graph, upward_rank_s(problem)):

@@ -1,5 +1,5 @@
-"""Edges: infinite numbers, endless work, special files, policies that
-exit; each ends soon, with one line.
+"""Edge cases: infinite numbers, endless work, special files, policies that exit; each
+ends soon, with one line.
 """
 
 import gzip
@@ -328,7 +328,7 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
 
 
 @pytest.mark.parametrize("check", [files.check_size, files.check_lines])
-def test_as_much_as_the_limit_is_allowed(check, monkeypatch):
+def test_a_value_at_the_limit_is_allowed(check, monkeypatch):
     for limit in ("MOST_BYTES", "MOST_LINES"):
         monkeypatch.setattr(files, limit, 10)
     check(10)

@@ -18,8 +18,8 @@ class Case(NamedTuple):
     """A module: a small scenario, its words, and what fits it.
 
     words: its name and words on the command line. policies: two names. parameter: a
-    policy with a parameter, where one has any. own: the source of a policy of one's
-    own. grid: of a sweep.
+    policy with a parameter, where one has any. own: the source of a user's policy.
+    grid: of a sweep.
     """
 
     scenario: Any

@@ -32,7 +32,7 @@ every_tiered = pytest.mark.parametrize("policy", TIERED + VARIANTS)
 
 
 def general(policy):
-    """The same policy with the order by its definition."""
+    """The same policy with the order computed by its definition."""
     made = cg.make_policy(policy)
     return cg.ListPolicy(
         partial(whole_queue, made.order), made.place, made.name, made.reserve

@@ -1,5 +1,5 @@
-"""The grammar of figures: each committed figure of each module is drawn from its CSV,
-and its panels, legends, ticks, intervals and colours are looked at.
+"""Rules for figures: each committed figure of each module is drawn from its CSV, and
+its panels, legends, ticks, intervals and colours are checked.
 
 - Panels have letters, (a), (b), ..., in their order.
 - What a legend shows is drawn, in the same shape and colour; nothing else is in it.

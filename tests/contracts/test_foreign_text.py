@@ -1,5 +1,5 @@
-"""Names that come from files and from users are text, and nothing else: in every plot,
-page, table, file and message, whatever letters they hold.
+"""Names from files and from users are shown literally in every plot, page, table, file
+and message, whatever characters they contain.
 """
 
 import csv

@@ -1,5 +1,5 @@
-"""The CSV behind every committed figure is what the package gives today: computed again
-and compared, numbers up to rounding.
+"""The CSV of every committed figure is computed again and compared, numbers up to
+rounding.
 
 Sums may be taken in another order by another NumPy; so numbers are the same that differ
 by less than a part in 10^9.
@@ -107,7 +107,7 @@ def test_the_advice_equals_the_packages():
 
 
 def test_the_page_on_advice_quotes_its_report():
-    """And the report is what the package gives."""
+    """The report agrees with the output of the package."""
     report = unescape((FOLDER / "advice" / "advice.html").read_text(encoding="utf-8"))
     page = FOLDER.parent / "docs" / "howto" / "advise.md"
     parts = page.read_text(encoding="utf-8").replace("> ", "").split("\n>\n")
@@ -119,7 +119,7 @@ def test_the_page_on_advice_quotes_its_report():
     first = re.search(r"it saves ([^ ]* ± [^ ]*) USD per day", report)[1]
     assert f"which saves {first} USD per day" in text and "here triage" in text
     options = re.search(r"kind of change \((\d+) tried\)", report)[1]
-    assert f"All {options} options that were tried" in text
+    assert f"list all {options} options that were tried" in text
 
 
 @pytest.mark.long

@@ -1,5 +1,5 @@
-"""Files that were altered at random: each reader gives its results, or one line that
-says what is wrong; an altered results directory never gives other results.
+"""Files that were altered at random: each reader returns its results or raises a
+one-line error; an altered results directory never gives other results.
 
 A seed gives the same files each time; CGRSP_FUZZ sets the number of files per test
 (200).

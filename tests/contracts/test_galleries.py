@@ -1,5 +1,5 @@
-"""The galleries of all modules: files and an index, the same bytes each time,
-pictures for a lecture, refusals before anything is written, and its command.
+"""The galleries of all modules: files and an index, reproducible bytes, pictures for a
+lecture, errors before anything is written, and the command.
 """
 
 import re

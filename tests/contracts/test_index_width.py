@@ -1,4 +1,4 @@
-"""Where Python has 32 bits, as in a browser, results are the same.
+"""Results are the same in 32-bit Python, as in a browser.
 
 NumPy counts and repeats by indexes of the platform's width there, and refuses int64;
 its default integer has 32 bits, and overflows without an error.

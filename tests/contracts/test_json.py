@@ -1,5 +1,5 @@
-"""JSON has null where a number does not exist, and neither NaN nor Infinity, wherever
-the package writes JSON.
+"""All JSON that the package writes has null for missing numbers, and neither NaN nor
+Infinity.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The lists of the sampler of changes (tests/mutation.py) belong to this package."""
+"""The lists of tests/mutation.py name files and lines of this package."""
 
 import runpy
 from pathlib import Path

@@ -36,7 +36,7 @@ def test_a_script_without_a_guard_runs_on_several_processes(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_notebook_runs_its_cells_own_policies_on_several_processes():
+def test_policies_of_notebook_cells_run_in_several_processes():
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     cells = [

@@ -1,4 +1,4 @@
-"""Unusual inputs: valid ones are accepted, the others rejected in one line."""
+"""Unusual inputs: valid ones are accepted, others rejected with one line."""
 
 import dataclasses
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_policies_and_seeds_may_come_from_generators():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("term", ["terms.preemption_per_h=2", "terms.suspension=yes"])
-def test_advice_has_a_report_where_jobs_are_stopped(term, tmp_path):
+def test_advice_has_a_report_if_jobs_are_stopped(term, tmp_path):
     line = ("advise", "hectic", "jobs=12", "--seeds", "2", term)
     assert main([*line, "--policies", "fifo,spt", "--report", str(tmp_path)]) == 0
     assert (tmp_path / "advice.html").exists()
@@ -111,7 +111,9 @@ def test_an_empty_text_is_no_text_that_is_left_out(line, tmp_path, monkeypatch, 
 
 
 def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
-    """The time before the first job is of no day that the jobs' cost is divided by."""
+    """The cost of the jobs is divided by days that do not include the time before the
+    first.
+    """
     at_s = [900 * job for job in range(200)]
     found = []
     for lead_s in (0, 10_000_000):

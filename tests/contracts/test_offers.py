@@ -95,7 +95,7 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
         assert np.array_equal(cg.simulate(scenario, policy, seed).jobs, jobs)
 
 
-def test_the_status_shown_belongs_to_the_type_and_is_drawn_once_a_type_and_decision(
+def test_the_status_shown_is_drawn_once_per_type_and_decision(
     monkeypatch,
 ):
     shown, drawn, status = set(), [], cg.Market.status

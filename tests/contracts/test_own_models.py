@@ -142,7 +142,7 @@ def test_moving_a_job_in_the_instant_of_its_dispatch_is_an_error():
     )
 
 
-def test_policies_have_names_of_their_own():
+def test_policies_have_distinct_names():
     study = cg.compare(
         Waiting(), {"a": lambda view: zip(view.queue, view.free), "b": "first"}, [0]
     )
@@ -292,7 +292,7 @@ def test_an_interrupt_of_the_program_comes_out_as_it_went_in(monkeypatch):
         ((), "not a resource of the view"),
     ],
 )
-def test_a_policy_grants_what_a_job_needs_and_takes_nothing(amounts, told):
+def test_a_policy_must_grant_the_need_of_a_job(amounts, told):
     def policy(view):
         return [(view.queue[0], tuple(zip(view.resources, amounts)))]
 
@@ -419,7 +419,7 @@ def test_unrecorded_values_are_nan_and_minus_one_for_integers():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("day", ["normal", "surge"])
-def test_frames_of_one_tile_equal_the_jobs_of_the_day_to_the_bit(day):
+def test_frames_of_one_tile_are_identical_to_the_jobs_of_the_day(day):
     whole = import_module("tiles").tiled(day, 1, 0.1, 0.3, 5.0, False)
     for seed in range(2):
         own = cg.simulate(whole, "edf", seed)

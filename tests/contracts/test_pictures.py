@@ -1,5 +1,5 @@
-"""Pictures show what they claim: values at their own marks, intervals whole,
-fronts seen, legends of what is drawn.
+"""Pictures are correct: values at their own marks, whole intervals, visible fronts, and
+legends of what is drawn.
 """
 
 import itertools
@@ -179,9 +179,7 @@ def coloured(image, colour, within=40):
 
 
 def height_at(ax, image, x_px, place, colour):
-    """The number of pixels of a colour in a column, around a place
-    on the y axis.
-    """
+    """The number of pixels of a colour in a column, around a place on the y axis."""
     _, y_px = ax.transData.transform((1, place))
     return int(coloured(image[round(y_px) - 20 : round(y_px) + 21, x_px], colour).sum())
 
@@ -263,7 +261,7 @@ def test_the_line_of_an_interval_on_a_bar_is_whole():
 # ---- Fronts and legends ----
 
 
-def test_the_front_is_seen_where_an_interval_lies_on_it():
+def test_the_front_is_visible_below_an_interval():
     with plots.styled("print"):
         ax = canvas_of(4, 3).add_subplot()
         cg.plots.marks.points(

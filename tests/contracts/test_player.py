@@ -1,5 +1,5 @@
-"""The page that plays a run: its data are the run's, it is small and needs nothing
-else, and a browser shows of it what the run was.
+"""The page that plays a run: it has the data of the run, is small and self-contained,
+and a browser shows the run.
 """
 
 import json

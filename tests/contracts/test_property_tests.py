@@ -108,7 +108,7 @@ def test_case(number): pass
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("tier", "passed"), [([], 2), (["-m", "slow"], 1)])
-def test_of_a_test_with_quick_cases_the_other_cases_are_slow(folder, tier, passed):
+def test_the_other_cases_of_a_test_with_quick_cases_are_slow(folder, tier, passed):
     (folder / "test_cases.py").write_text(CASES)
     printed = asked(folder, "test_cases.py", *tier).stdout
     assert f"{passed} passed, {3 - passed} deselected" in printed

@@ -1,4 +1,4 @@
-"""A job requests what it was granted from SimPy's resources, in every module."""
+"""In every module, a job requests its granted resources from SimPy."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """A results directory as a state machine: a study is begun, stopped, resumed, its files
 are lost, damaged or exchanged. It ends with the files of an undisturbed study, or it is
-refused in one line and nothing is changed.
+rejected with one line and nothing is changed.
 """
 
 import errno

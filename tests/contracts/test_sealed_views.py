@@ -20,7 +20,7 @@ LEVEL = cg.hgsp.Level(12, "small", 3.0, (1.0, 2.0))
 
 
 def waiting(order, machines, name="compound"):
-    """Jobs of one to four cores, of which some wait; and the order in which these are
+    """Jobs of one to four cores, some of them waiting, and the order in which they are
     served.
     """
     rng = np.random.default_rng(1)
@@ -32,7 +32,7 @@ def waiting(order, machines, name="compound"):
 
 
 def graph(policy):
-    """Nodes of which some wait for a GPU."""
+    """Nodes, some of them waiting for a GPU."""
     servers = cg.dag.Servers(3, memory_gb=5.0, inter_gb_per_s=1.0)
     return cg.dag.Scenario("er:n=40,degree=2", servers), policy
 
@@ -92,8 +92,8 @@ CHANGES = (
 
 
 class Meddling:
-    """A policy that tries to change all that its view shows, before and while it
-    answers.
+    """A policy that tries to change everything in its view, before and during its
+    decision.
     """
 
     def __init__(self, policy):

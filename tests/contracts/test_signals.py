@@ -1,5 +1,5 @@
 """A command that receives a signal ends at once, with its workers, and with one line; a
-killed one leaves no worker behind.
+killed command leaves no worker behind.
 """
 
 import os

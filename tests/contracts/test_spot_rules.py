@@ -1,5 +1,5 @@
 """Properties of every policy of a job with a deadline, on any market:
-no deadline is missed, nothing is held that costs nothing, and all work is done.
+no deadline is missed, every instance is paid for, and all work is done.
 """
 
 from dataclasses import replace

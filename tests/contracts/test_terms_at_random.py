@@ -30,7 +30,7 @@ any_scenario = scenarios() | scenarios(gangs=True)
 
 
 def under(scenario, terms):
-    """The scenario under these terms, if it can be."""
+    """The scenario under these terms, if they are possible."""
     try:
         return replace(scenario, terms=terms)
     except cg.InputError:  # a type that is never in stock

@@ -1,6 +1,4 @@
-"""What can be watched of a run, in every model: its listing, its steps, its claims, and
-the pictures drawn from its timeline.
-"""
+"""Listings, steps, claims and plots of timelines of runs, in every model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Users' code: rejected in one line if it cannot be right, otherwise accepted."""
+"""User code: rejected with one line if it is certainly wrong, otherwise accepted."""
 
 import math
 from collections import namedtuple
@@ -186,7 +186,7 @@ def test_a_job_that_loses_its_slot_before_it_has_waited_for_it_is_interrupted():
 # ---- interrupts between the grant and its delivery ----
 
 
-def test_a_slot_taken_down_as_its_job_is_sent_away_is_no_error():
+def test_a_slot_may_go_down_when_its_job_is_suspended():
     def job_process(run, job):
         try:
             with run.claim(job) as claim:

@@ -23,8 +23,8 @@ orders = st.sampled_from(["fcfs", "sjf"])
 
 @st.composite
 def job_lists(draw, most_cores=1):
-    """Jobs in whole seconds, so that many things fall on the same instant, some of them
-    with no running time.
+    """Jobs in whole seconds, so that many events coincide, some of them with running
+    time 0.
     """
     number = draw(st.integers(1, 40))
     gaps = draw(st.lists(st.integers(0, 4), min_size=number, max_size=number))
@@ -60,7 +60,7 @@ SIZES = (Size("a", 1, 4.0, 1.0), Size("b", 4, 2.0, 4.0), Size("c", 3, 8.0, 3.0))
     conserving=st.booleans(),
 )
 @settings(max_examples=40)
-def test_recursion_and_simulation_agree_job_by_job_however_many_things_fall_together(
+def test_recursion_and_simulation_agree_job_by_job_even_if_events_coincide(
     name, jobs, machines, mistaken, conserving
 ):
     errors = MISTAKEN if mistaken else Mispredictions()
@@ -203,7 +203,7 @@ def costs(told, fixed_per_h, rents=None):
 @every_policy
 @given(jobs=job_lists(), machines=st.integers(0, 4), order=orders)
 @settings(max_examples=40)
-def test_a_log_costs_what_another_program_computes_and_at_least_full_use(
+def test_a_log_has_the_cost_of_another_program_and_at_least_that_of_full_use(
     name, jobs, machines, order
 ):
     assume(jobs.run_s.any())

@@ -1,4 +1,4 @@
-"""The rows do not depend on processes, tasks or failures on the way."""
+"""The rows do not depend on processes, tasks or intermediate failures."""
 
 import json
 import multiprocessing
@@ -162,7 +162,9 @@ def test_failed_runs_do_not_depend_on_the_workers(small_tasks, tmp_path):
 
 
 class Told(Executor):
-    """An executor of a function of the number of a call, its future and its work."""
+    """An executor that calls a function with the number of a call, its future and its
+    work.
+    """
 
     def __init__(self, submitted):
         self.submitted, self.calls = submitted, []
@@ -269,7 +271,7 @@ def runs_of(units):
     ]
 
 
-def test_a_task_is_worth_its_way_and_every_run_is_in_one(tasks_of):
+def test_tasks_are_large_enough_to_send_and_contain_every_run(tasks_of):
     def seconds(units):
         subjects = [subject_of(unit.scenario) for unit in units]
         runs = zip(subjects, [len(unit.policies) for unit in units])
@@ -303,7 +305,7 @@ def test_runs_of_one_job_are_enough_tasks_for_two_processes(tasks_of, monkeypatc
     assert len(tasks_of([short])) == 3
 
 
-def test_short_tasks_are_sent_together(monkeypatch):
+def test_short_tasks_are_sent_in_batches(monkeypatch):
     monkeypatch.setattr(executors, "MOST_WORKERS", 4)
     counted = Told(lambda calls: calls[-1][1]())
     tasks = {key: key + 1 for key in range(2000)}
@@ -323,9 +325,7 @@ def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
     assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
 
 
-def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
-    small_tasks, file
-):
+def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks, file):
     logs = []
     for deadline in (20, 2000):
         path = file(
@@ -346,7 +346,7 @@ def test_scenarios_that_differ_in_what_cannot_be_hashed_are_kept_apart(
 
 @pytest.fixture
 def started(monkeypatch):
-    """How many processes each pool was to have; there are threads in their place."""
+    """The requested number of processes of each pool; threads replace them."""
     numbers = []
 
     class Pool(ThreadPoolExecutor):
@@ -476,7 +476,7 @@ def test_results_finished_before_an_executor_failed_are_kept(
     assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
 
 
-def test_without_a_directory_none_is_mentioned(small_tasks):
+def test_without_a_directory_no_directory_is_mentioned(small_tasks):
     with pytest.raises(WorkerError) as caught:
         cg.compare(quiet, ["fifo"], range(40), executor=tired(refuses=True))
     assert "saved" not in str(caught.value)

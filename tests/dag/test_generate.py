@@ -44,7 +44,7 @@ def test_the_mean_degree_is_as_requested(nodes, degree):
     """Edges are binomial: their mean over 40 seeds is within 4 standard errors, and
     away from half as many.
 
-    Half as many has who counts the incoming and the outgoing edges of a node together.
+    Counting the incoming and outgoing edges of a node together would give half as many.
     """
     pairs, seeds = nodes * (nodes - 1) / 2, 40
     edges = [len(erdos_renyi(nodes, degree, seed=seed).edges) for seed in range(seeds)]
@@ -71,7 +71,7 @@ def test_every_pair_is_an_edge_equally_often_in_either_direction():
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 4, 50])
-def test_at_the_greatest_degree_all_pairs_are_edges(nodes):
+def test_at_the_maximum_degree_all_pairs_are_edges(nodes):
     full = erdos_renyi(nodes, (nodes - 1) / 2)
     assert len(full.edges) == nodes * (nodes - 1) / 2
     # one order alone is possible

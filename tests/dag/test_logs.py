@@ -74,7 +74,7 @@ def test_tasks_become_nodes_and_shared_files_data(file):
     )
 
 
-def test_a_file_goes_along_each_edge_to_its_readers_only(file):
+def test_a_file_is_sent_along_each_edge_to_its_readers_only(file):
     write = task("write", files=[item("x", 1e9, "output"), item("y", 2e9, "output")])
     readers = [
         task("one", ["write"], [item("x", 1e9)]),
@@ -90,7 +90,7 @@ def test_an_edge_counts_once_if_parent_child_or_both_list_it(file):
     assert sorted(edges_of(graph)) == [("a", "b"), ("a", "c")]
 
 
-def test_the_earlier_words_give_the_same_graph(file):
+def test_the_earlier_names_give_the_same_graph(file):
     """1.3: runtime, memory in KB and size; numbers of sizes are bytes."""
     words = {
         "runtimeInSeconds": "runtime",
@@ -114,7 +114,7 @@ def test_the_earlier_words_give_the_same_graph(file):
         assert np.array_equal(getattr(old, column), getattr(new, column))
 
 
-def test_work_is_by_the_clock_of_the_machine_over_the_fastest_where_it_is_recorded(
+def test_work_is_scaled_by_recorded_clock_speeds(
     file,
 ):
     """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock,

@@ -133,8 +133,8 @@ def test_a_policy_sees_only_nodes_that_are_ready():
 
 @st.composite
 def problems(draw):
-    """Up to ten nodes of few units, up to four GPUs, some too small for some; whole
-    numbers, so that much falls together.
+    """Up to ten nodes of few units and four GPUs, some too small for some nodes; whole
+    numbers, so that many events coincide.
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     nodes, gpus = draw(st.integers(1, 10)), draw(st.integers(1, 4))

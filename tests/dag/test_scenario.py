@@ -78,7 +78,7 @@ def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
     found.plan.check(found.problem)
 
 
-def test_a_study_is_divided_by_what_searches_cost():
+def test_a_study_is_divided_by_the_cost_of_searches():
     assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
     assert (
         subject_of(subject_of(SMALL).varied(budget=cg.dag.Budget(seconds=1.0))).work
@@ -124,8 +124,8 @@ def test_ranks_are_of_makespans_on_the_same_graphs():
 
 
 def test_no_ranks_are_reported_for_one_repeated_graph():
-    """Ten times the same makespans are one block, not ten: a test of them would show
-    what is not there.
+    """Ten equal sets of makespans are one block, not ten: a test would find a
+    difference that does not exist.
     """
     graph = SMALL.problem(0).graph
     scenario = cg.dag.Scenario(graph, cg.dag.Servers(3))

@@ -55,7 +55,7 @@ def test_a_search_runs_its_plans_in_the_given_order(name):
 
 
 @pytest.mark.parametrize("name", ["random-search", "woa", "rtgs", "ddqn", "worl-rtgs"])
-def test_in_either_order_the_first_plan_is_the_same_one(name):
+def test_the_first_plan_is_the_same_in_either_order(name):
     """Only what is found on the way may differ."""
     problem = Scenario("er:n=40", cg.dag.Servers(4)).problem(2)
     one, other = (
@@ -136,7 +136,7 @@ def test_annealing_finds_the_least_makespan(
     assert carried_out(problem, found.plan).makespan_s == makespan_s
 
 
-def test_the_cause_of_the_last_nodes_delay():
+def test_the_critical_path_shows_the_cause_of_the_last_nodes_delay():
     """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s,
     and 3, after the data of 1 on GPU 0.
     """

@@ -176,7 +176,7 @@ def test_a_saving_under_a_tenth_of_a_per_cent_is_not_advised(found, monkeypatch)
         assert found.pays(found.best) == pays
 
 
-def test_a_good_setup_needs_no_advice():
+def test_a_good_configuration_gets_no_recommendation():
     own = advise(place(1500.0, jobs=20), ["fifo", "edf"], range(5))
     assert own.best == own.now and own.first is None
     assert own.lines[0] == "Recommendation: no change, fifo on 1 slot, fixed types."
@@ -389,8 +389,8 @@ def test_a_new_policy_and_starting_later_are_instructions():
 
 
 def test_a_log_has_an_interval_over_days_and_one_over_hidden_draws(tmp_path):
-    """By hand: the jobs of each day of each seed, what they cost today and with what is
-    found. The log is of 8.75 days, divided into nine.
+    """By hand: the jobs of each day of each seed, and their cost today and with the
+    advice. The log is of 8.75 days, divided into nine.
     """
     scenario = log_of_days(tmp_path, 8.75, 8)
     found = advice_on(scenario, range(3), slots=2)

@@ -1,4 +1,4 @@
-"""Figures of decisions: what is drawn of the numbers of slots."""
+"""Figures of decisions: the plotted numbers of slots."""
 
 from support import canvas_of
 
@@ -30,7 +30,7 @@ def test_the_axes_show_the_options_near_the_least_cost_and_mark_the_advised():
     assert lines["fifo, fixed types"] != lines["edf, fixed types"]
 
 
-def test_lines_of_one_policy_have_colours_of_their_own():
+def test_lines_of_one_policy_have_different_colours():
     rows = [row("edf", 4, 9.0), row("edf", 5, 8.0)]
     rows += [{**each, "types": "free types"} for each in rows]
     [ax] = canvas_of(SLOTS, rows).axes

@@ -95,7 +95,7 @@ def test_a_job_is_held_and_the_time_of_the_next_decision_reported():
     assert [row["job"] for row in next_dispatches(state, DAY, "triage").rows] == [0]
 
 
-def test_stock_as_last_seen_is_what_a_policy_sees():
+def test_a_policy_sees_the_last_observed_stock():
     def by_status(view):
         slot = next(iter(view.idle))
         if view.status(slot) != 2:
@@ -306,7 +306,7 @@ def test_alternatives_are_paired():
     assert len(alternatives.rows) == 1 + 4 + 3
 
 
-def test_of_an_empty_state_the_queue_is_empty_now():
+def test_the_queue_of_an_empty_state_is_empty_now():
     state = cg.State(now_s=60, slots=("RTX 3090",), to_come=0)
     result = forecast(state, DAY, ["fifo"], range(3))
     assert result.jobs == []
@@ -324,7 +324,7 @@ def test_of_an_empty_state_the_queue_is_empty_now():
         ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
     ],
 )
-def test_wrong_use_gives_a_one_line_error(words, message, file, capsys):
+def test_invalid_calls_give_a_one_line_error(words, message, file, capsys):
     path = file(json.dumps(HOLDING | {"scenario": "hectic"}), "state.json")
     assert main(words.replace("STATE", str(path)).split()) == 2
     [line] = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""Months: days of kinds that a mix draws, compared as days are."""
+"""Months: days of types drawn from a mix, compared like single days."""
 
 from importlib.util import find_spec
 
@@ -61,7 +61,7 @@ def test_kinds_follow_the_mix_over_many_months():
     assert stats.chisquare(counts, wrong).pvalue < 1e-6
 
 
-def test_every_day_is_a_run_of_its_own(months):
+def test_every_day_is_a_separate_run(months):
     for policy in months.policies:
         for row in months.run(policy, 6).rows():
             run = cg.simulate(day_of(row["kind"]), policy, row["seed"])

@@ -237,7 +237,7 @@ def test_the_least_change_comes_first():
 
 
 @pytest.mark.parametrize("least", [1, 2, 7, 40, 333])
-def test_a_climb_ends_where_one_more_and_one_fewer_are_worse(least, monkeypatch):
+def test_a_climb_ends_if_one_slot_more_and_one_fewer_are_worse(least, monkeypatch):
     own = search(place(slots=9), ["fifo"])
     visited = []
 
@@ -280,8 +280,10 @@ def test_the_cheapest_of_known_costs_is_found(best, priced):
     assert priced(cost).cheapest() == Option(*best)
 
 
-def test_options_that_differ_neither_surely_nor_by_much_are_ties(priced):
-    """Next to the best, one differs by chance, one surely, one by chance and much."""
+def test_options_without_a_significant_or_large_difference_are_ties(priced):
+    """Compared with the best, one option differs by chance, one certainly, one by
+    chance but by much.
+    """
     now = priced(lambda option, seed: 0.0).trials.now
     best, alike, surely, much = (now._replace(slots=slots) for slots in (3, 4, 5, 6))
     more = {
@@ -336,7 +338,7 @@ def scarce():
 
 
 def waiting_costs(price_miss, price_wait):
-    """Prices of which only these two and that of a slot are above zero."""
+    """Prices that are 0 except for these two and the price of a slot."""
     return Prices(price_miss, 0.0, price_wait, 50.0)
 
 
@@ -424,7 +426,7 @@ def test_results_of_one_week_hold_on_the_next(tmp_path):
 @pytest.mark.parametrize(
     ("most", "changed"), [(8.0, ("policy",)), (0.5, ("policy", "slots"))]
 )
-def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, changed):
+def test_a_target_is_reached_by_the_policy_alone_if_possible(most, changed):
     """Two slots would cost less than one; a policy is less of a change."""
     scenario = place(80.0)
     limits, policies = {"wait_min": most, "tight_miss_pct": most}, ["fifo", "edf"]
@@ -450,9 +452,7 @@ def test_a_target_is_reached_by_the_policy_alone_where_that_will_do(most, change
 
 @pytest.mark.slow
 def test_a_budget_buys_the_least_inconvenience():
-    """Where each slot helps, all that the budget pays for are taken, and not one
-    more.
-    """
+    """If each slot helps, the advice is the most slots within the budget."""
     own = search(
         place(20.0), ["fifo"], limits={"bills_usd": 2.0}, least="inconvenience_usd"
     )

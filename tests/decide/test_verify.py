@@ -242,7 +242,9 @@ HOSTILE = {
 
 @pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_folder_gives_a_one_line_error_and_runs_no_code(made, capsys, case):
+def test_an_untrusted_folder_gives_a_one_line_error_and_runs_no_code(
+    made, capsys, case
+):
     """A directory is verified or resumed."""
     spoil, words = HOSTILE[case]
     (made.parent / "hostile").mkdir()
@@ -275,9 +277,7 @@ def test_a_study_of_a_function_is_verified_in_its_script(tmp_path, monkeypatch, 
     )
 
 
-def test_policies_of_files_are_run_again_where_that_is_allowed(
-    tmp_path, monkeypatch, capsys
-):
+def test_policies_of_files_are_run_again_if_allowed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     line = "compare quiet jobs=30 --policies own.py:f,fifo --seeds 2 --out out"

@@ -232,7 +232,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_wrong_use_gives_a_one_line_error(words, bakery, capsys, tmp_path, monkeypatch):
+def test_invalid_calls_give_a_one_line_error(
+    words, bakery, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     check_bad_input(outcome(capsys, "lectures", *words.split()), [WRONG[words]])
     assert [path.name for path in tmp_path.iterdir()] == ["scenarios"]
@@ -276,7 +278,7 @@ def test_a_wheel_rejects_names_that_it_does_not_contain(
     assert not [*tmp_path.iterdir()]
 
 
-def test_an_installed_package_finds_the_sources_where_it_is_called(
+def test_an_installed_package_finds_the_sources_in_the_current_folder(
     capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(teaching, "SCENARIOS", tmp_path / "none")

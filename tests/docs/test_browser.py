@@ -84,7 +84,7 @@ def archived(files, path):
 
 
 def copied(path, folder):
-    """The files that are copied of a distribution, by name."""
+    """The names of the files that are copied from a distribution."""
     browser.copy_pyodide(path, folder)
     site = folder / "static" / "pyodide"
     return {file.name: file.read_bytes() for file in site.iterdir()}
@@ -186,7 +186,7 @@ def test_an_incomplete_archive_is_rejected(tmp_path, content):
         (["--browser", "DIR", "--pyodide", "nowhere"], "must be the archive pyodide-"),
     ],
 )
-def test_wrong_use_is_rejected_and_nothing_is_written(
+def test_invalid_calls_are_rejected_and_nothing_is_written(
     tmp_path, capsys, monkeypatch, words, message
 ):
     monkeypatch.setattr(browser, "needed", lambda module, text: None)
@@ -261,7 +261,7 @@ def test_the_standard_library_is_recognised_by_its_files(monkeypatch):
 def test_a_folder_is_built_of_notebooks_settings_and_wheels(
     tmp_path, monkeypatch, notebooks
 ):
-    """By a build that changes nothing."""
+    """The build that changes no file."""
     calls, site = [], tmp_path / "site"
 
     def build(words, cwd, **how):

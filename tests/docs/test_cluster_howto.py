@@ -45,8 +45,9 @@ def test_the_waiting_jobs_match_the_printed_ones():
     pair = ("hps", "shortest")
     low, high = sorted(round(starved[name]) for name in pair)
     assert (
-        f"{low} to {high} % of the jobs of more than 8 GPUs wait for over half an hour,"
-        " some of them forever, while other jobs wait for about 12 minutes" in SECTION
+        f"{low} to {high} % of the jobs with more than 8 GPUs wait for over half an"
+        " hour, and some never start, while other jobs wait for about 12 minutes"
+        in SECTION
     )
     assert all(wide_h[name] == inf and 0.15 < others_h[name] < 0.25 for name in pair)
     assert "easy" not in named
@@ -85,7 +86,7 @@ def test_implications_of_the_papers_table_agree_with_cluster_table():
     assert ".venv/bin/cgrsp papers tables cluster" in SECTION
 
 
-def test_on_the_philly_log_hps_waits_less_uses_less_and_somebody_waits_for_five_weeks():
+def test_hps_has_shorter_waits_on_the_philly_log_but_one_of_five_weeks():
     """Columns: mean wait, 95 %, longest (hours), starved, used, fragmented (%)."""
     found = printed("easy_or_hps")
     for name in ("hps", "hps:monotone=true"):

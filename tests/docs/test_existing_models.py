@@ -1,5 +1,5 @@
-"""The page on existing models is true: SimPy's examples become studies by its diffs,
-and draws from global generators are refused as it shows.
+"""The page on existing models is correct: its diffs turn SimPy's examples into studies,
+and draws from global generators raise the error that it shows.
 """
 
 import random

@@ -48,7 +48,7 @@ def test_the_front_of_nsga_2():
     changes = VALUE.findall(rows["8", "3"])
     assert [(abs(float(x)), float(half)) for x, half in changes] == told(2)
     promised = float(rows["8", "3"].split()[2])
-    assert f"promised {-promised:.2f}" in SECTIONS[2]
+    assert f"({-promised:.2f} on the training seeds)" in SECTIONS[2]
     for choice in list(rows)[1:]:  # as the script's first line says
         mean, half = value(rows[choice])
         assert mean + half < 0
@@ -132,7 +132,7 @@ def test_a_small_agent():
     code = (ROOT / "scenarios/research/train_agent.py").read_text(encoding="utf-8")
     sizes = re.search(r"range\((\d+)\), (\d+), (\d+), \d+, (\d+)\n", code).groups()
     test, generations, drawn, days = map(int, sizes)
-    assert test == 10 and f"on {generations * drawn * days} days" in SECTIONS[8]
+    assert test == 10 and f"on {generations * drawn * days} surge days" in SECTIONS[8]
 
 
 def mean_of(study, policy, figure):

@@ -20,8 +20,8 @@ SEEN = cg.day("hectic", jobs=60, persistence_s=3600.0, sight="now")
 
 
 def noted(scenario, policy, seed):
-    """A run of a policy, and its decisions: the jobs that it sent, with type and slot,
-    and when it wanted to be asked again.
+    """A run of a policy and its decisions: dispatched jobs with type and slot, and
+    wake-up times.
     """
     decisions = []
 
@@ -157,7 +157,7 @@ def test_a_seed_is_the_runs_and_without_one_it_is_drawn_from_the_last():
     assert drawn[0] == drawn[1] != 7
 
 
-def test_of_a_class_the_first_that_can_be_in_time_goes():
+def test_the_first_job_of_a_class_that_can_be_in_time_is_dispatched():
     late, soon, later = (
         cg.Job(n, 0.0, due) for n, due in enumerate((10.0, 900.0, 2000.0))
     )

@@ -229,7 +229,7 @@ OF_CODE = [
         for each in EXERCISES
     ],
 )
-def test_wrong_answers_are_answered_alike_on_both_sides_and_no_number_given_away(
+def test_wrong_answers_get_the_same_message_on_both_sides_without_a_number(
     number,
 ):
     messages = {
@@ -290,8 +290,8 @@ def test_numbers_of_all_kinds_are_taken(answer):
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.floats(3, 9))
-def test_no_answer_can_be_bisected(answer):
-    """Whatever is neither right nor a usual mistake gets one and the same message."""
+def test_answers_do_not_reveal_the_direction_of_an_error(answer):
+    """Any answer that is neither right nor a common mistake gets the same message."""
     message = judge_of_four()(answer)
     assert (message == "") == (abs(answer - 4) <= 0.05 * 4)
     assert (message == "half of that") == (abs(answer - 8) <= 0.05 * 8)

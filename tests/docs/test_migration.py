@@ -1,4 +1,4 @@
-"""The page of renamed names and commands lists only what exists today."""
+"""The new names and commands on the migration page exist."""
 
 import re
 from functools import reduce

@@ -1,4 +1,4 @@
-"""Orders and placements apart: the grid of scenarios/research/order_or_place.py."""
+"""Orders and placements: the grid of scenarios/research/order_or_place.py."""
 
 import numpy as np
 import pytest

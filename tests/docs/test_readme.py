@@ -191,7 +191,7 @@ def test_every_command_exists():
 
 
 def texts_of(path):
-    """The texts in a file, line by line, with {} for what is put in."""
+    """The strings in a file, line by line, with {} for inserted values."""
     return "\n".join(
         (
             "".join(

@@ -60,7 +60,7 @@ def test_adaptive_fails_hps_is_touchy_but_less():
     assert more - half > 0
 
 
-def test_hectic_day_who_waits_and_misses_least():
+def test_policies_with_the_least_waits_and_misses_on_the_hectic_day():
     study = cg.compare(
         cg.day("hectic"), ["fifo", "spt", "edf", "rh", "cadr"], range(6100, 6190)
     )
@@ -214,7 +214,7 @@ def test_slots_by_the_hour_the_rule_is_best_if_slots_boot_quickly():
 
 
 @pytest.mark.parametrize("overhead", [0.05, 0.2])
-def test_spot_deadline_who_waits_until_it_is_late_pays_nearly_all(overhead):
+def test_waiting_until_the_safety_net_costs_nearly_as_much_as_on_demand(overhead):
     market = cg.spot.TwoState(up_h=2.3, down_h=1.6)
     day = cg.spot.Scenario(market, hours=48.0, deadline=52.0, overhead=overhead)
     study = cg.compare(day, ["greedy", "uniform-progress"], SEEDS)

@@ -1,4 +1,4 @@
-"""A model of the smallest kind, whose whole log is asserted."""
+"""A minimal model, whose whole event log is asserted."""
 
 import math
 import weakref
@@ -13,7 +13,7 @@ class BenchReport(cg.Report):
 
 
 class Bench(cg.Model):
-    """A model of the smallest kind: jobs are numbers, and `log` records the events."""
+    """A minimal model: jobs are numbers, and `log` records the events."""
 
     name = "bench"
     report = BenchReport

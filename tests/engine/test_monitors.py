@@ -1,5 +1,5 @@
-"""Resources that measure themselves: SimPy's events, and figures that an observer of
-every event agrees with.
+"""Resources with statistics: the events are SimPy's, and the figures equal those
+computed from every event.
 """
 
 import math
@@ -324,7 +324,7 @@ def forgets_to_wait(env, desk):
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at="now"), "at(='now')"),
     ],
 )
-def test_wrong_use_is_rejected(wrong, message):
+def test_invalid_calls_are_rejected(wrong, message):
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
     check_refused(lambda: wrong(env, desk), [message])

@@ -1,4 +1,4 @@
-"""Wrong answers of a policy, and errors in it: one line that names the place."""
+"""Wrong decisions of a policy, and errors in it: one line with the location."""
 
 import json
 from dataclasses import dataclass

@@ -482,7 +482,7 @@ def test_a_browser_steps_and_asks(tmp_path):
 # ---- wrong use ----
 
 
-def test_wrong_use_is_rejected(tmp_path):
+def test_invalid_calls_are_rejected(tmp_path):
     page = tmp_path / "page.html"
     for call, words in (
         (lambda: cg.EventRecorder(steps=-1), "steps"),
@@ -546,9 +546,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("command", REFUSED)
-def test_wrong_use_of_the_command_gives_a_one_line_error(
-    command, capsys, tmp_path, monkeypatch
-):
+def test_invalid_commands_give_a_one_line_error(command, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text(MODELS)
     check_bad_input(outcome(capsys, *command.split()), REFUSED[command])

@@ -1,5 +1,5 @@
-"""The engine alone: claims to slots and pools, patience, wakes, resources that are
-taken away, suspension.
+"""The engine alone: claims to slots and pools, patience, wake-ups, resources that go
+down, suspension.
 """
 
 import gc
@@ -67,7 +67,7 @@ def test_a_run_without_jobs_has_the_columns_of_one_with_jobs():
 
 
 def hold(view):
-    """No job is sent."""
+    """Assign no job."""
     return []
 
 

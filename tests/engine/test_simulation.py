@@ -1,5 +1,5 @@
-"""Runs on rented slots: whole event logs of tiny models, and what happens within one
-instant.
+"""Runs on rented slots: whole event logs of tiny models, and the order of events within
+an instant.
 """
 
 import math

@@ -32,7 +32,7 @@ def test_a_step_prints_event_queue_slots_and_future():
     ]
 
 
-def test_of_more_than_twelve_slots_those_that_are_held_are_shown():
+def test_only_used_slots_are_shown_if_there_are_over_twelve():
     few, many = (
         str(list(cg.step_through(three_jobs(slots), "fifo"))[3]) for slots in (12, 13)
     )
@@ -105,7 +105,7 @@ def test_the_command_waits_for_enter_after_each_event(capsys, monkeypatch):
     assert read == sum(line.startswith(" " * 12 + "to come") for line in lines) == 15
 
 
-def test_without_more_input_the_command_goes_on(capsys, monkeypatch):
+def test_the_command_continues_after_the_end_of_input(capsys, monkeypatch):
     assert (
         stepped(capsys, monkeypatch, "--show", "step", typed="")[0]
         == stepped(capsys, monkeypatch, "--show", "step")[0]

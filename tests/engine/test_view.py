@@ -1,4 +1,4 @@
-"""Views: what a policy can read, and that it can change nothing."""
+"""Views: policies can read them, but not change anything."""
 
 from collections.abc import Collection, Mapping
 from random import Random
@@ -55,7 +55,7 @@ def test_operator_knowledge_is_read_only():
         busy_view().known.arrival_rate_per_s = 1.0
 
 
-def test_a_list_of_offers_is_the_policys_own():
+def test_a_list_of_offers_may_be_changed_by_the_policy():
     view = busy_view()
     view.offers().clear()
     assert view.offers() == list(view.idle) != []

@@ -48,7 +48,7 @@ FOUR = instance_of(
 
 @st.composite
 def instances(draw, most=12):
-    """Small instances in whole numbers, so that much falls on the same instant."""
+    """Small instances in whole numbers, so that many events coincide."""
     number = draw(st.integers(1, most))
     row = st.tuples(
         st.integers(1, 12),

@@ -16,7 +16,7 @@ from cgrsp_simpy.hgsp.bounds import (
 
 @given(instances(most=4))
 @settings(max_examples=60)
-def test_few_tasks_cost_what_the_best_of_all_schedules_costs(instance):
+def test_few_tasks_have_the_cost_of_the_best_schedule(instance):
     best = brute_force(instance)
     assert least_of_few(instance, range(instance.tasks)) == pytest.approx(
         best, abs=1e-9

@@ -47,12 +47,12 @@ def test_the_printed_clusters():
     ] * 3
 
 
-def test_times_are_workload_over_speed_where_the_memory_suffices():
+def test_times_are_workload_over_speed_if_the_memory_is_sufficient():
     assert FOUR.times_s.tolist() == [[5, 10], [4, 8], [np.inf, 4], [1, 2]]
     assert FOUR.least_time_s.tolist() == [5, 4, 4, 1]
 
 
-def test_a_file_gives_back_what_was_written(tmp_path):
+def test_a_file_round_trips(tmp_path):
     made = cg.hgsp.generate(cg.hgsp.Level(50, "small", 0.5, (1, 3)), seed=4)
     write_instance(made, tmp_path / "tasks.csv")
     found = read_instance(tmp_path / "tasks.csv", made.gpus)

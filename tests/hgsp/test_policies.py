@@ -16,7 +16,7 @@ from cgrsp_simpy.papers.hgsp.sagreedy import sagreedy
 
 @given(instances())
 @settings(max_examples=60)
-def test_the_engine_measures_what_was_planned(instance):
+def test_the_measured_schedule_is_the_planned_one(instance):
     plans = [
         cg.hgsp.greedy_assignment(instance, range(instance.tasks), least)
         for least in (True, False)
@@ -112,7 +112,7 @@ def test_a_wrong_answer_gives_the_engines_one_line_error(policy, said):
 
 @given(instances())
 @settings(max_examples=40)
-def test_a_policy_sees_what_has_arrived_and_nothing_else(instance):
+def test_a_policy_sees_only_jobs_that_have_arrived(instance):
     def policy(view):
         assert {task.arrival_s <= view.now_s for task in view.queue} == {True}
         assert not view.task(instance.tasks) or instance.arrival_s[-1] <= view.now_s

@@ -109,7 +109,7 @@ def test_a_run_that_deviates_from_its_plan_is_an_error(monkeypatch):
 # ---- replanning ----
 
 
-def test_plans_are_made_at_the_steps_and_know_only_what_has_arrived():
+def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
     """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10.
 
     At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s
@@ -239,7 +239,7 @@ test_an_impossible_scenario_is_rejected = refusals(
 )
 
 
-def test_a_scenario_runs_what_its_parts_do():
+def test_a_scenario_runs_like_its_parts():
     scenario = Scenario(THIRTY, noise=0.3, delay_s=2.0)
     found = cg.simulate(scenario, "greedy", 5)
     np.testing.assert_array_equal(
@@ -335,7 +335,7 @@ def first_fit(view):
         (first_fit, {"replan_s": 60}, "first_fit"),
     ],
 )
-def test_how_schedulers_meet_reality(scheduler, reality, name):
+def test_schedulers_under_uncertainty(scheduler, reality, name):
     subject = subject_of(Scenario(THIRTY, **reality))
     assert subject.make_policy(scheduler).name == name
 

@@ -1,4 +1,6 @@
-"""The search: guarantees, known optima, and equal bits with and without the extra."""
+"""The search: guarantees, known optima, and bit-identical results with and without the
+extra.
+"""
 
 import json
 import sys
@@ -39,7 +41,7 @@ def test_all_moves_are_made_in_several_steps(monkeypatch):
 @pytest.mark.parametrize(
     "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
 )
-def test_it_is_never_worse_than_what_it_starts_from(level):
+def test_it_is_never_worse_than_its_start(level):
     instance = cg.hgsp.generate(level, 1)
     starts = [
         cg.hgsp.greedy_assignment(instance, range(instance.tasks)),
@@ -57,7 +59,7 @@ def test_it_is_never_worse_than_what_it_starts_from(level):
 
 @pytest.mark.parametrize(("budget_s", "steps"), [(1.5, 1), (2, 1), (2.5, 2), (4.5, 4)])
 def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
-    """Of a clock that goes on by a second per look; that of loading is not counted."""
+    """The clock advances by a second per call; the call at loading is not counted."""
     clock = SimpleNamespace(perf_counter=count(10).__next__)
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.time", clock)
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.AT_ONCE", 74)
@@ -68,14 +70,14 @@ def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
     )
 
 
-def test_where_nothing_is_late_or_nothing_can_move_it_ends():
+def test_the_search_ends_if_nothing_is_late_or_can_move():
     in_time = instance_of((2, 0, 9, 1, 0))
     alone = instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
     assert [step.best for step in search(in_time, moves=1000)[1]] == [0]
     assert search(alone, moves=1000)[0].weighted_tardiness == 3
 
 
-def test_a_task_of_no_weight_makes_way():
+def test_a_task_of_weight_0_is_served_last():
     """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
     first.
     """
@@ -130,7 +132,7 @@ print(json.dumps([COMPILED, found]))
 
 
 @pytest.mark.long
-def test_compiled_or_not_the_answer_is_the_same_to_the_bit(tmp_path, monkeypatch):
+def test_compiled_and_plain_results_are_bit_identical(tmp_path, monkeypatch):
     """The first process has nothing in its cache and says that it compiles, the next
     does not.
     """

@@ -42,7 +42,7 @@ def test_the_order_of_those_that_wait(policy, expected):
     assert order(subject_of(ONE_BY_ONE).run(policy)) == expected
 
 
-def test_each_goes_to_the_least_loaded_replica():
+def test_each_request_goes_to_the_least_loaded_replica():
     """Loads: 300 and nothing; 300 and 100; then 200 more to the second, and 50 to
     either of 300.
     """

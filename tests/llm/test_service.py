@@ -207,7 +207,7 @@ PLAIN = (
 
 
 @pytest.mark.parametrize("text", [SPLIT, PLAIN], ids=["splitwise", "plain"])
-def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
+def test_the_steps_of_the_named_model_are_read(file, text):
     path = file(text)
     for model, prompt_ms, token_ms in (
         ("llama2-70b", 155.8, 37.4),
@@ -227,7 +227,7 @@ def test_of_several_models_the_steps_of_the_named_one_are_read(file, text):
     )
 
 
-def test_a_model_is_named_only_where_the_file_has_models(file):
+def test_a_model_can_be_named_only_if_the_file_has_models(file):
     one = file("\n".join(SPLIT.splitlines()[:2]))
     assert read_steps(one) == read_steps(one, "llama2-70b")
     check_refused(

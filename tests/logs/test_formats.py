@@ -1,5 +1,5 @@
-"""The registry of logs: one table for all formats, the same rules, ids and tags in
-results.
+"""The registry of log formats: one table and the same rules for all formats; ids and
+tags in results.
 """
 
 import gzip
@@ -824,7 +824,7 @@ def test_a_required_column_missing_from_the_format_gives_a_one_line_error(
 # ---- one rule for jobs of 0 s, and for what is missing ----
 
 
-def test_a_job_of_0_s_is_kept_in_the_log_and_left_out_where_jobs_take_time(
+def test_a_job_of_0_s_is_kept_in_the_log_and_omitted_if_jobs_must_take_time(
     file, caplog
 ):
     caplog.set_level("INFO")

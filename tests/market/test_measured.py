@@ -99,7 +99,7 @@ def two():
 
 @pytest.mark.slow
 def test_a_known_model_of_two_scales_is_recovered_by_the_fit(two):
-    """Of p and 1 - p it is the greater."""
+    """The greater of p and 1 - p."""
     found = two.stock
     assert found.persistence_s == pytest.approx(36000, rel=0.15)
     assert found.switch_s == pytest.approx(900, rel=0.15)

@@ -129,7 +129,7 @@ def test_prices_of_a_spot_trace_are_read(tmp_path):
     )
 
 
-def test_of_offers_the_best_label_counts_and_none_was_not_fetched(tmp_path):
+def test_the_best_label_of_offers_counts_and_no_offers_mean_not_fetched(tmp_path):
     path = tmp_path / "h100.jsonl.gz"
     lines = [
         tracked("2025-10-19T21:30:00+00:00", low=3),

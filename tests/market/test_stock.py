@@ -57,7 +57,7 @@ TWO = cg.HourlyStock(GPU.name, [(0.6, 0.0, 0.4)] * 24, 36000.0, 500.0, 0.75, 600
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="now")
 
 
-def test_on_two_scales_it_changes_with_the_polls_alone_and_lasts_as_the_law_says():
+def test_on_two_scales_stock_changes_only_at_polls_and_lasts_as_modelled():
     """120 days of polls, seed 1: mean runs d / ((1 - l) (1 - w(d))) of Low and d /
     (l (1 - w(d))) of other stock within 10 %; between the reported changes it stays.
     """
@@ -120,7 +120,7 @@ def test_a_type_with_its_own_persistence_and_one_without():
 
 
 @pytest.mark.parametrize("sight", ["now", "poll:600"])
-def test_the_view_shows_the_status_as_of_the_last_look(sight):
+def test_the_view_shows_the_status_at_the_last_poll(sight):
     seen = []
 
     def looking(view):

@@ -222,7 +222,7 @@ def test_files_of_figures_begin_with_the_prefix_of_their_paper(name):
 
 
 @pytest.mark.parametrize("paper", ["waiting", "dag"])
-def test_papers_without_long_runs_give_what_was_recorded(paper):
+def test_papers_without_long_runs_agree_with_the_recorded_ledger(paper):
     found = [*ledger.entries([paper])]
     assert found == [entry for entry in RECORDED if entry.paper == paper]
     assert ledger.lost(found) == []
@@ -272,7 +272,7 @@ def test_the_summary_counts_every_entry_once():
     assert [row["paper"] for row in rows] == ["a", "b", "all"]
 
 
-def test_the_readme_counts_what_is_recorded():
+def test_the_readme_has_the_counts_of_the_ledger():
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     numbers_of = dict(ledger.summary(RECORDED)[-1])
     del numbers_of["paper"]

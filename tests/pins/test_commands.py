@@ -1,6 +1,6 @@
-"""Pins, not truths: what commands print, one row of commands.json per command. To add a
-command, add its row with an empty list: `python tests/pins/test_commands.py` rewrites
-all rows.
+"""Recorded values, not proven ones: the output of commands, one row of commands.json
+per command. To add a command, add its row with an empty list: `python
+tests/pins/test_commands.py` rewrites all rows.
 """
 
 import io

@@ -1,6 +1,6 @@
-"""Pins, not truths: the numbers and cases that students get in each exercise, and the
-results with which their answers are compared; `python tests/pins/test_exercises.py`
-rewrites them.
+"""Recorded values, not proven ones: the numbers and cases that students get in each
+exercise, and the results with which their answers are compared; `python
+tests/pins/test_exercises.py` rewrites them.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Statistics that are the same with every supported version of NumPy and SciPy.
 
 The values do not come from this package: Wilcoxon's p was counted in whole numbers, all
-else computed to 40 digits with mpmath. Which figures hold to the bit is listed in
+else computed to 40 digits with mpmath. The figures that are bit-identical are listed in
 `cgrsp_simpy/analysis/statistics.py`.
 """
 
@@ -46,7 +46,9 @@ SMALL = [
 @pytest.mark.parametrize(
     ("differences", "share", "student"), SMALL, ids=range(len(SMALL))
 )
-def test_wilcoxon_to_the_bit_and_students_t_to_12_digits(differences, share, student):
+def test_wilcoxon_is_bit_identical_and_t_agrees_to_12_digits(
+    differences, share, student
+):
     found = paired_test(differences, [0] * len(differences))
     choices, n = share
     assert found.wilcoxon_p == choices / 2**n
@@ -75,5 +77,5 @@ def test_half_widths_to_10_digits(n, t):
     assert mean(values).half_width == pytest.approx(t * (s2 / n) ** 0.5, rel=1e-10)
 
 
-def test_holm_to_the_bit():
+def test_holm_is_bit_identical():
     assert holm([2 / 2**5, 6 / 2**6, 1 / 2**8]) == [2 / 2**4, 2 / 2**4, 3 / 2**8]

@@ -1,6 +1,6 @@
-"""Pins, not truths: the exact records of every policy on every day, seed 0, and the
-figures of every policy of the other modules; `python tests/pins/test_pins.py` rewrites
-them.
+"""Recorded values, not proven ones: the exact records of every policy on every day,
+seed 0, and the figures of every policy of the other modules; `python
+tests/pins/test_pins.py` rewrites them.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
-"""Pins, not truths: plans with all their columns, fitted stock, and sums over seeds of
-the figures of jobs that wait and of jobs on spot instances, where much happens;
-`python tests/pins/test_sums.py` rewrites them.
+"""Recorded values, not proven ones: plans with all their columns, fitted stock, and
+sums over seeds of the figures of jobs that wait and of jobs on spot instances, where
+much happens; `python tests/pins/test_sums.py` rewrites them.
 """
 
 import json

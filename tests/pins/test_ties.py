@@ -1,5 +1,6 @@
-"""Pins, not truths: sums over small cases on a grid, where times meet, capacities are
-just enough and deadlines are just met; `python tests/pins/test_ties.py` rewrites them.
+"""Recorded values, not proven ones: sums over small cases on a grid, in which times
+coincide, capacities are just enough and deadlines are just met; `python
+tests/pins/test_ties.py` rewrites them.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""Where claims are drawn: jobs that share a place lie one above the other, each as high
-as its amount, and stay there.
+"""Positions of claims: jobs that share a resource are drawn above each other, each as
+high as its amount, and do not move.
 """
 
 import numpy as np
@@ -256,7 +256,9 @@ def crowd(places=2000):
 
 
 @pytest.mark.parametrize(("places", "drawn"), [(100, 100), (101, 51), (2000, 100)])
-def test_of_more_than_a_hundred_places_evenly_spread_ones_are_drawn(ax, places, drawn):
+def test_evenly_spaced_resources_are_drawn_if_there_are_over_a_hundred(
+    ax, places, drawn
+):
     gantt(crowd(places), ax)
     (boxes,) = ax.collections
     assert len(boxes.get_paths()) == drawn
@@ -270,13 +272,13 @@ def test_of_more_than_a_hundred_places_evenly_spread_ones_are_drawn(ax, places, 
     assert all(int(name.split()[1]) % step == 0 for name in names)
 
 
-def test_of_many_places_those_that_the_jobs_asked_for_held_are_drawn(ax):
+def test_the_resources_used_by_the_requested_jobs_are_drawn(ax):
     gantt(crowd(), ax, jobs=[7, 1234])
     assert [text.get_text() for text in ax.get_yticklabels()] == ["node 7", "node 1234"]
     assert ax.get_ylabel() == "2 of 2,000 nodes"
 
 
-def test_of_many_kinds_some_are_in_the_legend(ax):
+def test_the_legend_shows_some_of_many_kinds(ax):
     many = timeline(
         [(job, 0, 1, "executing", job, job + 1) for job in range(30)],
         kinds={job: f"weight {job}" for job in range(30)},

@@ -176,7 +176,7 @@ def test_gantt_explains_its_colours(colour_by, told, ax):
     ]
 
 
-def test_gantt_draws_the_jobs_asked_for(run, ax):
+def test_gantt_draws_the_requested_jobs(run, ax):
     plots.gantt(run, ax=ax, jobs=[3, 5])
     assert sorted(text.get_text() for text in ax.texts) == ["J3", "J5"]
 
@@ -336,7 +336,7 @@ def test_a_sweep_over_names_has_one_tick_per_name(ax):
     assert ax.get_xlabel() == "day"
 
 
-def test_pareto_draws_the_front_of_what_no_policy_beats(ax):
+def test_pareto_draws_the_front_of_undominated_policies(ax):
     plots.pareto(study_of(MADE_UP), ax=ax)
     *points, front = ax.lines
     assert [(*line.get_xdata(), *line.get_ydata()) for line in points] == [
@@ -438,7 +438,7 @@ def test_changes_no_setting(draw, style):
 @pytest.mark.slow
 @every_function
 @pytest.mark.parametrize("style", STYLE)
-def test_no_text_is_cut_off_small_or_on_another(draw, style):
+def test_texts_are_not_cut_off_too_small_or_overlapping(draw, style):
     with plots.styled(style):
         figure = draw().figure
         figure.canvas.draw()
@@ -622,7 +622,7 @@ def test_two_thousand_jobs_in_a_gantt_have_no_edges_and_no_numbers():
 
 
 @pytest.mark.slow
-def test_numbers_of_jobs_are_shown_where_they_fit(ax):
+def test_numbers_of_jobs_are_shown_if_they_fit(ax):
     run = cg.simulate(cg.day("quiet", jobs=50), "fifo")
     assert drawn(plots.gantt(three_jobs())) == ["J0", "J1", "J2"]
     assert drawn(plots.gantt(run, ax=ax)) == []  # 50 jobs of a minute over a day
@@ -724,7 +724,7 @@ def test_a_title_is_no_wider_than_a_narrow_panel():
 
 
 @pytest.mark.slow
-def test_value_labels_are_left_out_where_rows_are_lower_than_text():
+def test_value_labels_are_omitted_if_rows_are_lower_than_text():
     names = [f"policy {number}" for number in range(30)]
     for height, shown in ((8.0, 30), (1.5, 0)):
         ax = new_axes(3.0, height)

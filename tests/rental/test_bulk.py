@@ -103,7 +103,7 @@ def compilable(seeds):
 
 
 @pytest.mark.long
-def test_so_are_the_scenarios_of_the_suite():
+def test_compiled_scenarios_of_the_suite_are_bit_identical_to_simpy():
     scenarios = compilable([*TRAIN, *TEST])
     assert len(scenarios) > 20
     assert differing(scenarios, [*POLICIES, *INDICES[:3]], range(1)) == []
@@ -445,7 +445,7 @@ def test_a_slot_that_is_held_is_woken_as_in_simpy():
     assert run.jobs["dispatch_s"].min() == 36000 and run.decisions > 20
 
 
-def test_a_time_to_ask_again_that_comes_while_no_slot_is_idle_is_none_as_in_simpy():
+def test_a_wake_while_no_slot_is_idle_has_no_effect_as_in_simpy():
     assert equal(of_suite(5009), "triage")
 
 
@@ -533,7 +533,7 @@ def test_studies_are_the_same_by_either_engine(tmp_path):
     assert swept[0].rows == swept[1].rows
 
 
-def test_auto_runs_what_it_can_compiled_and_the_rest_in_simpy(monkeypatch):
+def test_auto_uses_the_compiled_loop_if_possible_and_otherwise_simpy(monkeypatch):
     monkeypatch.setattr(replicate, "MANY", 1)
     day = cg.day("quiet")
     study = cg.compare(day, ["fifo", "random", "watch", "cadr", "triage"], range(3))

@@ -1,4 +1,4 @@
-"""Instances that the market takes back when the stock of their type becomes Low,
+"""Instances that the market preempts when the stock of their type becomes Low,
 replayed or by a model, by hand and at random.
 """
 
@@ -100,7 +100,7 @@ def test_without_refusals_an_instance_ordered_at_low_stock_stays_until_the_next_
     ]
 
 
-def test_one_ordered_before_the_stock_runs_out_is_taken_when_it_comes():
+def test_an_instance_ordered_before_the_stock_runs_out_is_preempted_on_arrival():
     run = cg.simulate(
         on_spot([0], recorded((0, 5, 1000), (HIGH, LOW, HIGH), DAY_S)), "fifo"
     )

@@ -130,7 +130,7 @@ def test_a_policy_sees_a_restart_as_no_progress(taken_at):
     assert seen == [(0, []), (60, []), (100, [0.9])]
 
 
-def test_a_warm_instance_is_taken_from_nobody(taken_at):
+def test_a_preempted_warm_instance_is_no_preemption_of_a_job(taken_at):
     taken_at(150)
     events = []
     idle = scenario([(0, 1e6), (200, 1e6)], cg.Terms(**SPOT, warm_s=300))
@@ -145,7 +145,7 @@ def test_a_warm_instance_is_taken_from_nobody(taken_at):
     ] == [(150, "slot 0, idle")]
 
 
-def test_of_two_slots_of_a_job_one_is_taken_and_the_other_stays_warm(taken_at):
+def test_one_of_two_slots_of_a_job_is_preempted_and_the_other_stays_warm(taken_at):
     taken_at(60)
     wide = cg.JobList([cg.Job(0, 0.0, 1e6, gpus=2)])
     terms = cg.Terms(**SPOT, warm_s=300)
@@ -228,7 +228,7 @@ def test_the_instance_of_a_suspended_job_is_kept_warm_for_the_next_job():
     assert run.jobs["finish_s"].tolist() == [210, 140]
 
 
-def test_only_the_job_of_the_latest_deadline_gives_way():
+def test_only_the_job_with_the_latest_deadline_is_suspended():
     jobs = [(0, 3000), (0, 9000), (0, 5000), (10, 200), (10, 4000)]
     run = cg.simulate(scenario(jobs, SUSPENSION, AT_ONCE, slots=3), "edf-p")
     # 1 and 2 make room for 3 and 4; 2 goes on first, when 3 or 0 end
@@ -241,7 +241,7 @@ def test_no_job_overtakes_one_of_several_gpus_that_does_not_fit():
     assert fitting(jobs, 2) == {jobs[0]}
 
 
-def test_srpt_lets_a_job_with_less_left_go_on():
+def test_srpt_continues_a_job_with_less_remaining_time():
     gpu = cg.GpuType("G", 3.6, (100.0, 50.0), 1.0)
 
     def finish(at_s):

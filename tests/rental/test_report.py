@@ -81,7 +81,7 @@ def test_a_policy_that_holds_slots_gives_the_reasons_for_its_dispatches(policy):
     assert text.startswith({"triage": "waiting costs", "watch": "ends first"}[policy])
 
 
-def test_bands_are_the_stock_that_jobs_meet_and_the_hours_of_the_clock():
+def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
     day = cg.day("normal", jobs=100, persistence_s=3600)
     run = cg.simulate(day, "edf", 2)
     bands = subject_of(day).report.bands(run)

@@ -159,7 +159,7 @@ any_scenario = scenarios() | scenarios(gangs=True)
     ],
 )
 @pytest.mark.parametrize("uniform", [0.01, 0.3, 0.99])
-def test_the_rest_of_a_running_job_is_drawn_above_what_has_run(
+def test_the_run_time_of_a_running_job_is_drawn_above_its_elapsed_time(
     service, law, above, uniform
 ):
     factor = service.factor_above(1, uniform, above)

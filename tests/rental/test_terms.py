@@ -281,7 +281,7 @@ def test_when_the_budget_is_spent_jobs_wait_for_midnight():
     [cg.Terms(budget_usd_per_day=1e9), cg.Terms(suspension=True)],
     ids=["a budget that is never spent", "suspension that no policy uses"],
 )
-def test_terms_without_effect_give_the_thesis_to_the_bit(terms, policy):
+def test_terms_without_effect_leave_the_thesis_bit_identical(terms, policy):
     """By the other process."""
     thesis = cg.simulate(cg.day("hectic", jobs=200), policy)
     other = cg.simulate(cg.day("hectic", jobs=200, terms=terms), policy)

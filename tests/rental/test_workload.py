@@ -232,7 +232,7 @@ def test_no_job_attribute_reveals_its_execution_time(read):
 
 
 @pytest.mark.slow
-def test_deadlines_follow_the_class_mix_where_the_log_names_none(read):
+def test_deadlines_follow_the_class_mix_if_the_log_names_no_class(read):
     text = "submit_s,service_s\n" + "".join(f"{i},{5 + i % 9}\n" for i in range(2000))
     jobs = cg.simulate(read(text, tight_fraction=0.3, slots=50), "fifo").jobs
     window_s = jobs["deadline_s"] - jobs["submit_s"]
@@ -383,7 +383,7 @@ def test_a_log_created_in_python_cannot_be_written_and_leaves_no_file(tmp_path):
 # ---- Alibaba's image-generation requests ----
 
 
-def test_of_a_log_of_requests_those_that_succeeded_are_read(read, caplog):
+def test_only_successful_requests_of_a_log_are_read(read, caplog):
     caplog.set_level("INFO")
     text = (
         "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,"

@@ -47,10 +47,8 @@ def test_a_known_model_is_recovered_by_the_fit():
     assert transitions(series, (0.0, 0.25, 1.0), 0.1).sum(axis=1) == pytest.approx(1)
 
 
-def test_ages_count_where_they_carry_information():
-    """Of a memoryless market one class is enough; where times are short or long,
-    several.
-    """
+def test_ages_are_used_if_they_carry_information():
+    """One class is enough for a memoryless market; several if times are mixed."""
     assert classes_of([history_of(TwoState(4.0, 1.0, history_h=3000), 3)]) == (0.0,)
     mixed = np.concatenate(
         [[True] * (1 if k % 2 else 100) + [False] * 9 for k in range(200)]
@@ -61,7 +59,7 @@ def test_ages_count_where_they_carry_information():
     assert classes == [4, 2, 1]  # of 8, 16 and 8 states; more would make 64
 
 
-def test_in_a_market_that_lasts_expected_cost_waits_where_it_pays(monkeypatch):
+def test_expected_cost_waits_in_a_persistent_market_if_it_pays(monkeypatch):
     """Spot returns within minutes: with slack the job waits; without spot for days it
     does not.
     """
@@ -131,7 +129,7 @@ def test_a_plan_is_looked_up_by_time_left_job_zones_and_slack(zones, left, slack
         (10.0, 1.0, 0.0, 6, 4.0, False),
     ],
 )
-def test_a_plan_is_renewed_once_prices_or_the_region_have_changed(
+def test_a_plan_is_computed_again_if_prices_or_the_region_have_changed(
     dear, spot, moving, at, age_h, stale
 ):
     """Made at 1 h, for prices of 10 on demand and of 1 in zone 7."""
@@ -170,9 +168,7 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
 
 
 def test_a_zone_is_chosen_by_its_price(monkeypatch):
-    """Two zones that are always there, one of them the cheaper; alone, the dear one
-    serves, too.
-    """
+    """Two zones are always available; without the cheaper one the other is used."""
     monkeypatch.setattr(expected, "STEPS", 60)
     history = Series.of("h", 600, [True] * 500 + [False, True])
     for dear in (0, 1):
@@ -196,9 +192,9 @@ def test_a_zone_is_chosen_by_its_price(monkeypatch):
         assert alone.summary()["cost_usd"] <= 3.06 * 8.1
 
 
-def test_where_storage_is_dear_it_does_not_go_back_and_forth(monkeypatch):
-    """Storage until the end is part of the cost on demand, too: else it leaves as soon
-    as it has come, for ever.
+def test_if_storage_is_expensive_the_job_does_not_move_back_and_forth(monkeypatch):
+    """Storage until the end is also part of the cost on demand; otherwise the job would
+    move back and forth forever.
     """
     monkeypatch.setattr(expected, "STEPS", 120)
     turns = (

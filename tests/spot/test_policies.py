@@ -72,7 +72,7 @@ def test_time_sliced_does_the_share_of_each_slice():
     assert found[1][1] == pytest.approx(600.0 + 100.0)
 
 
-def test_next_spot_skips_what_is_too_short_and_takes_what_lasts():
+def test_next_spot_skips_short_instances_and_uses_long_ones():
     short = zone((0, True), (70, False), name="short")
     long = zone((0, True), (900, False), name="long")
     # 70 s are less than d k / (k - 1) = 75 s
@@ -81,7 +81,7 @@ def test_next_spot_skips_what_is_too_short_and_takes_what_lasts():
 
 
 @pytest.mark.parametrize(("next_s", "then"), [(500, (0, 500.0)), (510, (1, 400.0))])
-def test_next_spot_waits_for_what_comes_before_it_is_two_overheads_behind(next_s, then):
+def test_next_spot_waits_for_an_instance_until_it_is_two_overheads_behind(next_s, then):
     """250 s are done at 300 s, which is ep(500 s - 2 d), and ep(400 s)."""
     twice = zone((0, True), (300, False), (next_s, True), (1400, False))
     assert course("next-spot", [twice])[1][:2] == pytest.approx(then)
@@ -90,7 +90,7 @@ def test_next_spot_waits_for_what_comes_before_it_is_two_overheads_behind(next_s
 # ---- several places ----
 
 
-def test_the_cheapest_zone_is_taken_and_none_dearer_than_on_demand():
+def test_the_cheapest_zone_is_used_and_none_that_costs_more_than_on_demand():
     cheap, dear = (
         replace(zone((0, True), name=name), prices=(Price(0.0, usd_per_h),))
         for name, usd_per_h in (("cheap", 0.5), ("dear", 3.5))
@@ -151,7 +151,7 @@ def test_lost_work_and_moved_data_are_paid_for():
     assert {name: run.summary()[name] for name in expected} == pytest.approx(expected)
 
 
-def test_on_demand_that_has_run_out_is_waited_for():
+def test_jobs_wait_for_unavailable_on_demand_instances():
     late = course("optimum", [zone((0, False))], on_demand=zone((0, False)))
     assert late == [(1, 1600.0, 2650.0, "done")]
     out = zone((0, False), (400, True))

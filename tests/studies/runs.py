@@ -8,7 +8,7 @@ busy = cg.day("hectic", jobs=60)
 
 
 def same(rows, others):
-    """Return whether rows are equal to the bit, compared as text because of NaN."""
+    """Return whether rows are bit-identical, compared as text because of NaN."""
     return csv_text(rows) == csv_text(others)
 
 

@@ -439,7 +439,7 @@ def test_numbers_of_numpy_go_into_a_results_directory(study, tmp_path):
     study(out=tmp_path)
 
 
-def test_a_point_is_found_by_what_varies():
+def test_a_point_is_found_by_the_varied_parameters():
     study = cg.sweep(
         cg.day,
         {"name": "quiet", "slots": [2, 3], "tight_fraction": [0.1, 0.5]},

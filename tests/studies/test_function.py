@@ -24,7 +24,7 @@ def test_a_model_stays_an_ordinary_function():
     assert pickle.loads(pickle.dumps(bank)) is bank
 
 
-def test_alternatives_meet_the_same_draws():
+def test_alternatives_use_the_same_draws():
     study = cg.compare(bank, [{"tellers": 2}, {"tellers": 3}], seeds=range(6))
     arrivals = [
         study.run(policy, 4).requests["made_s"].tolist()
@@ -345,7 +345,7 @@ def longest(works, least=0.0):
     return max(*works, least)
 
 
-def test_parts_of_functions_are_labelled_by_what_they_fix(tmp_path):
+def test_partials_of_functions_are_labelled_by_their_fixed_arguments(tmp_path):
     rules = [functools.partial(longest, least=50.0), functools.partial(longest)]
     study = cg.compare(bank, [{"rule": rule} for rule in rules], seeds=[0])
     assert study.policies == ["rule=longest(least=50.0)", "rule=longest()"]

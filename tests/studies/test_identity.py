@@ -112,7 +112,7 @@ def test_arrays_of_numbers_are_kept_and_others_are_not():
     ],
     ids=str,
 )
-def test_plain_values_become_what_they_were(value):
+def test_plain_values_are_restored(value):
     identity = Identity()
     plain = json.loads(json.dumps(identity.of(value)))
     assert repr(Restored(identity.data.__getitem__).of(plain)) == repr(value)
@@ -352,7 +352,7 @@ def test_relative_imports_of_a_policy_are_part_of_it(dots, folder, runs):
 
 
 def recursive():
-    """Helpers that name each other, and a function that holds itself."""
+    """Helpers that call each other, and a function that contains itself."""
 
     def rule(view):
         return rest(view.queue, view.idle)

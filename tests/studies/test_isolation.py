@@ -1,4 +1,4 @@
-"""Memory of a policy or a model ends with the run: the row of a seed is always the
+"""A policy or a model keeps no memory after a run: the row of a seed is always the
 same.
 """
 
@@ -170,7 +170,7 @@ def test_runs_in_threads_do_not_import_the_copies_of_others(remembering):
     assert study.values("counts_in_a_module", "count") == [1] * 4
 
 
-def test_each_run_of_a_study_begins_with_what_a_script_has_left(remembering):
+def test_each_run_of_a_study_begins_with_the_state_left_by_the_script(remembering):
     rows = []
     for remembering.count in (0, 1):
         rows.append(
@@ -253,7 +253,7 @@ STUDIES = {
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_no_study_passes_the_memory_of_a_run_to_the_next(name, tmp_path):
+def test_a_study_does_not_pass_the_memory_of_a_run_to_the_next(name, tmp_path):
     assert not getattr(STUDIES[name](tmp_path), "failures", ())
     assert only_forward.__defaults__ == in_order.__defaults__ == ([],)
 

@@ -149,7 +149,7 @@ def test_a_command_with_failures_reports_them_on_stderr_if_stdout_is_data(
     "policies", [["fifo", never], [never, "fifo"]], ids=["second", "first"]
 )
 @pytest.mark.parametrize("seeds", [1, 2])
-def test_where_no_run_of_a_policy_succeeds_there_are_no_numbers(policies, seeds):
+def test_a_policy_without_a_successful_run_has_no_numbers(policies, seeds):
     study = cg.compare(normal, policies, range(seeds))
     assert len(study.failures) == seeds
     assert all(
@@ -268,7 +268,7 @@ def test_the_run_behind_a_failed_row_fails_again(failed):
     )
 
 
-def test_the_run_behind_a_day_of_a_month_is_the_same_to_the_bit():
+def test_the_run_of_a_day_of_a_month_is_bit_identical():
     month = cg.month({"quiet": 0.5, "normal": 0.5}, 4)
     found = cg.compare(month, ["fifo", "rh"], [3, 4]).run("rh", 4)
     row = found.rows()[1]

@@ -164,7 +164,7 @@ def test_each_command_keeps_and_resumes(line, tmp_path, capsys, caplog, runs):
 
 @pytest.mark.quick_cases(1)
 @each_study
-def test_only_what_is_missing_is_run_again(study, tmp_path, runs):
+def test_only_missing_runs_are_repeated(study, tmp_path, runs):
     study(tmp_path)
     kept, written, done = files(tmp_path), times(tmp_path), len(runs)
     study(tmp_path)

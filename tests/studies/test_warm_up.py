@@ -31,7 +31,7 @@ def settling(env, draw, lasts=100.0, until=1000.0):
 
 
 @pytest.mark.parametrize("lasts", [50, 100, 250])
-def test_it_ends_where_the_model_settles(lasts):
+def test_the_warm_up_ends_when_the_model_settles(lasts):
     found = cg.warm_up_time(
         settling, {"lasts": float(lasts)}, what="value", seeds=range(5)
     )
@@ -92,7 +92,7 @@ def ends_at_once(env):
     env.run()
 
 
-test_wrong_use_is_rejected = refusals(
+test_invalid_calls_are_rejected = refusals(
     ({"scenario": bank}, "monitor"),
     ({"monitor": "disk"}, "did you mean 'desk'"),
     ({"monitor": "desk", "what": "level"}, "unknown series of desk"),

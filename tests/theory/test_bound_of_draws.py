@@ -296,7 +296,7 @@ def test_corners_give_the_fewest_misses_at_each_wait(least):
         assert miss > less
 
 
-def test_where_three_lines_meet_there_is_one_corner():
+def test_three_lines_through_a_point_have_one_corner():
     """Wait >= .3, miss >= .1, wait + .7 miss >= .37: rounded, their corners differ."""
     assert len(made({0.0: 0.3, 0.7: 0.37, inf: 0.1}).corners["bound"]) == 1
 

@@ -40,7 +40,7 @@ def listed(*rows, slots=1, market=CERTAIN, sigma=0.0, **other):
 
 
 def value(scenario, objective, bin_s=10.0, seed=0):
-    """The bound of the program; 0 where none is known."""
+    """The bound of the program; 0 if none is known."""
     return lower_bound(scenario, seed, objective, bin_s=bin_s).value or 0.0
 
 
@@ -53,9 +53,9 @@ def test_a_single_job_waits_for_its_delay_and_has_the_least_tardiness():
     assert value(late, "wait") == pytest.approx(20 / 60, abs=1e-6)
 
 
-def test_a_job_alone_takes_its_chance():
-    """Low stock half the time: 80 s against a slack of 90 s are missed where the delay
-    is long.
+def test_the_bound_of_a_single_job_is_its_probability_of_a_miss():
+    """Stock is Low half of the time: a job of 80 s with a slack of 90 s is late if the
+    delay is long.
     """
     market = cg.Market(
         cg.Clock(((0, 1.0),)),
@@ -100,7 +100,7 @@ def billed(scenario, run, prices=PRICES):
 
 @pytest.mark.parametrize("bin_s", [None, 10.0])
 @pytest.mark.parametrize("due_s", [50.0, 1000.0])
-def test_a_job_alone_costs_what_advice_bills(due_s, bin_s):
+def test_a_single_job_costs_the_bill_of_advice(due_s, bin_s):
     """A dear one, in time and late: with its rent and the slot's price."""
     alone = replace(listed((0, due_s, 1)), gpus=(DEAR,), slots=(DEAR,))
     bound = lower_bound(alone, 0, PRICES, bin_s)
@@ -125,7 +125,7 @@ def test_a_weight_multiplies_the_prices_of_its_job_but_not_its_rent():
 
 
 @pytest.mark.slow
-def test_no_policy_costs_less_than_the_bound_in_money():
+def test_no_policy_costs_less_than_the_bound_of_the_cost():
     bounds = np.array([lower_bound(busy(), seed, "cost").value for seed in range(3)])
     for policy in ("fifo", "edf", "triage"):
         runs = [cg.simulate(busy(), policy, seed) for seed in range(3)]
@@ -173,7 +173,7 @@ def test_a_job_is_held_until_scarcity_ends(change_s, from_s):
     assert value(scenario, "wait") == pytest.approx(from_s / 60, abs=1e-6)
 
 
-def test_a_good_band_that_is_shorter_than_a_step_is_seen():
+def test_a_good_band_that_is_shorter_than_a_step_is_used():
     """High stock for the first 3 s, and Low stock from then on."""
     scenario = in_bands((0, 1.0), (3 / 3600, 0.0))
     reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
@@ -201,7 +201,7 @@ def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most
     delays_s = np.array([20.0]) if most_s == 20 else 25.0 + 10 * np.arange(12)
 
     def later(at_s):
-        """The chance of a longer occupation."""
+        """The probability of a longer occupation."""
         return factor.sf((at_s[:, None] - delays_s) / 600).mean(axis=1)
 
     service, factor = TIMES[name]
@@ -400,7 +400,7 @@ def test_notes_describe_the_program_if_there_is_one(bounds, bin_min, note, monke
     assert answered(line).startswith("quiet: no policy has less than 0.50")
 
 
-def test_where_no_bound_is_known_none_is_shown(monkeypatch):
+def test_an_unknown_bound_is_not_shown(monkeypatch):
     table, found = reported(monkeypatch, None, None)
     assert table.splitlines()[0] == "quiet: no bound known" and found["bound"] is None
     assert [row["value"] for row in found["figures"]] == [None, None]

@@ -52,7 +52,7 @@ def test_one_job_waits_for_its_delay_alone():
     assert (record.dispatch_s, record.start_s, record.finish_s) == (5, 15, 75)
 
 
-def test_holding_pays_where_scarcity_ends():
+def test_holding_pays_if_scarcity_ends():
     """Low stock for the first 6 minutes, then none: a job of an hour's delay waits
     for the change.
     """
@@ -101,7 +101,7 @@ def brute_force(scenario, seed, objective):
 
 
 def scarce(jobs, free_types=False):
-    """Jobs that come minutes before the scarce hours, on two slots."""
+    """Jobs that arrive minutes before the scarce hours, on two slots."""
     law = cg.day("hectic", tight_fraction=0.5).workload
     drawn = [job for job, _ in law.generate(3, cg.Service())][:jobs]
     moved = [

@@ -143,7 +143,7 @@ def test_the_means_of_the_tables_follow_from_the_rows(heading, means):
     assert table == {name: means(name) for name in table}
 
 
-def test_whales_as_printed_hardly_ever_leave_the_ten_plans_that_they_begin_with():
+def test_whales_as_printed_hardly_ever_improve_on_their_ten_initial_plans():
     """With the agent never; and a hundred times as many random plans have a better
     one.
     """
@@ -180,7 +180,7 @@ def test_corrected_whales_beat_random_search_on_300_tasks_but_not_shown_on_1000(
         if name not in ("worl-rtgs", "ddqn")
     ],
 )
-def test_rows_of_the_first_tasks_are_what_the_searches_find(size, name):
+def test_rows_of_the_first_tasks_agree_with_the_searches(size, name):
     scenario = Runs().tasks[size]
     problem = subject_of(scenario).draw(1)
     found = cg.dag.find(problem, SEARCHED[name], scenario.budget, 1)
@@ -211,7 +211,7 @@ def test_hybrid_and_random_search_differ_significantly_only_in_rank_order():
     assert rank.low > 0.03 and rank.high < 0.12
 
 
-def test_moving_the_order_gains_where_it_is_poor_and_loses_where_it_is_hefts():
+def test_changing_the_order_helps_if_it_is_poor_and_harms_if_it_is_hefts():
     graph, rank = (
         mean(over()["annealing", order] / over()["annealing:reorders=0", order] - 1)
         for order in ORDERS
@@ -220,7 +220,7 @@ def test_moving_the_order_gains_where_it_is_poor_and_loses_where_it_is_hefts():
 
 
 @pytest.mark.slow
-def test_annealing_ends_no_later_than_what_it_begins_with():
+def test_annealing_is_never_worse_than_its_start():
     assert mean(over()["annealing", "rank"]).low > 1.03
     for seed in (0, 1):
         problem = SCENARIO.problem(seed)
@@ -249,7 +249,7 @@ def test_heft_ends_one_percent_after_the_bound():
     ],
 )
 @pytest.mark.parametrize("order", ORDERS)
-def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
+def test_rows_of_the_first_graphs_agree_with_the_schedulers(name, order):
     for seed in (0, 1):
         assert anew(name, order, seed) == pytest.approx(
             over()[name, order][seed], rel=1e-9
@@ -259,7 +259,7 @@ def test_rows_of_the_first_graphs_are_what_the_schedulers_find(name, order):
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["heft", *WITHOUT_NETWORK])
 @pytest.mark.parametrize("order", ORDERS)
-def test_rows_of_all_graphs_are_what_the_schedulers_find(name, order):
+def test_rows_of_all_graphs_agree_with_the_schedulers(name, order):
     for seed in range(20):
         assert anew(name, order, seed) == pytest.approx(
             over()[name, order][seed], rel=1e-9

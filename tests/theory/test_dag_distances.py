@@ -13,7 +13,7 @@ from cgrsp_simpy.papers.dag.distance import (
 )
 
 
-def test_both_distances_by_hand():
+def test_both_distances_in_an_example_by_hand():
     """Three nodes of 4, 2 and 6 TFLOP on GPUs of 1 and 2 TFLOPS, no edges."""
     graph = cg.dag.Graph([4.0, 2.0, 6.0], [0, 0, 0], np.empty((0, 2)), [])
     problem = cg.dag.Problem(graph, cg.dag.Servers(2, tflops=(1.0, 2.0)).platform())

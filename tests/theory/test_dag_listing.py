@@ -344,7 +344,7 @@ def test_round_robin_passes_over_gpus_without_the_memory():
 
 
 @pytest.mark.parametrize("make", BUILD)
-def test_from_one_entry_the_plan_stays_where_data_can_go(make):
+def test_a_plan_from_one_entry_stays_on_connected_gpus(make):
     """Two servers without a connection; a fan out of one node and in again."""
     graph = cg.dag.Graph(
         np.ones(8),

@@ -201,7 +201,7 @@ def test_a_hundred_layers_of_10_gb_do_not_fit_on_one_gpu():
 
 
 @both_ways
-def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
+def test_a_plan_that_is_out_of_memory_names_the_gpu_and_its_contents(run):
     """Two stages of 48 GB each fit on a GPU of 80 GB apart, not together."""
     graph = training_graph(2, 2, 4, parameters_gb=12, activation_gb=0.001)
     problem = Problem(graph, cg.dag.Servers(2).platform())
@@ -219,7 +219,7 @@ def test_a_plan_that_is_out_of_memory_names_the_gpu_and_what_fills_it(run):
             assert np.isfinite(find(problem, name, cg.dag.Budget(20)).makespan_s)
 
 
-def test_1f1b_fits_where_gpipe_does_not():
+def test_1f1b_fits_although_gpipe_does_not():
     """On four GPUs of 10 GB, four stages keep four micro-batches of 1 GB, and not
     eight.
     """
@@ -275,7 +275,7 @@ def measured(number):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(30))
-def test_on_training_graphs_the_default_is_never_behind_round_robin_or_longest_first(
+def test_the_default_is_never_worse_than_round_robin_or_longest_first_in_training(
     number,
 ):
     ends_s = measured(number)
@@ -318,7 +318,7 @@ def test_the_default_is_the_first_that_is_compared():
 
 @pytest.mark.parametrize("make", [heft, cpop, longest_first, round_robin])
 @pytest.mark.parametrize(("stages", "batches"), [(4, 8), (8, 16)])
-def test_on_equal_gpus_every_stage_has_one_for_itself(make, stages, batches):
+def test_every_stage_has_a_separate_gpu_if_gpus_are_equal(make, stages, batches):
     """Searches that lost to round-robin by a factor of two to four where nodes were
     placed one by one.
     """

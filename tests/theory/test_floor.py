@@ -1,4 +1,4 @@
-"""Days written by hand in SimPy give the package's times and costs to the bit."""
+"""Days written by hand in SimPy have times and costs bit-identical to the package's."""
 
 import pytest
 from benchmarks.floor import FLOORS, check

@@ -1,5 +1,5 @@
 """The bound by capacity: no schedule is below it, whatever the prices, and it is near
-the optimum where that is known.
+known optima.
 """
 
 import numpy as np
@@ -82,7 +82,7 @@ def test_the_bound_is_near_the_optimum_of_six_tasks(gpus, seed):
         ),
     ],
 )
-def test_the_bound_stays_near_where_an_interval_holds_many_tasks(tasks, least):
+def test_the_bound_stays_near_if_an_interval_contains_many_tasks(tasks, least):
     """On one GPU, all due at once and of equal weight, shortest first is best."""
     workload = near(tasks, 30.0, (0.0, 0.0), 0, FAST).workload
     none, all_ = np.zeros(tasks), np.ones(tasks)

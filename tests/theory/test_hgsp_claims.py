@@ -91,8 +91,8 @@ def test_the_results_at_high_and_medium_load(table):
     page = results_page()
     assert (
         f"SAGreedy reduces FIFO's weighted tardiness by {off['sagreedy']}, and WSPT by"
-        f" {off['wspt']}; on average no schedule can be better than that of `search` by"
-        f" more than {gap_pct:.1f} %." in page
+        f" {off['wspt']}; on average no schedule can be more than {gap_pct:.1f} %"
+        " better than that of `search`." in page
     )
     assert (
         f"| {medium[0]} s | {medium[1]} s | {medium[2]} s |"

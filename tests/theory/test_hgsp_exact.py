@@ -211,7 +211,7 @@ def test_bounds_are_tight_under_overload(level, most_gap):
     assert (1 - most_gap) * best < lower_bound(instance) <= best
 
 
-def test_alone_counts_what_no_schedule_can_avoid():
+def test_the_bound_alone_counts_unavoidable_tardiness():
     late = Instance([10.0], [0], [3.0], [2.0], [1.0], cluster("small-30"))
     assert alone(late) == 0.0
     slow = Instance([114.0], [0], [2.0], [5.0], [1.0], cluster("small-30"))

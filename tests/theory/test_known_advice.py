@@ -280,7 +280,7 @@ def test_todays_schedule_is_kept_by_other_changes_and_left_for_a_fixed_number(ta
 
 
 @pytest.mark.slow
-def test_no_schedule_is_tried_where_the_hour_does_not_matter():
+def test_no_schedule_is_tried_if_the_hour_does_not_matter():
     advice = advise(cg.day("normal", jobs=20), ["fifo"], range(2))
     assert not any(option.hours for option in advice.tried)
 

@@ -67,8 +67,8 @@ def test_runs_and_correlations_agree_with_the_text(zone):
         assert f"| {row} | {' | '.join(values)} |" in TEXT
     apart, width = polls.drift_pct
     assert (
-        f"that of `us-east-1d_v100_1` by {apart:+.0f} ± {width:.0f}, for which there"
-        " is no warning" in TEXT
+        f"in `us-east-1d_v100_1` it differs by {apart:+.0f} ± {width:.0f} points,"
+        " without a warning" in TEXT
     )
     assert abs(apart) < width
     [other] = cg.read_market(ZONE.with_name("us-east-1f_v100_1.json"))

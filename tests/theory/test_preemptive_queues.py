@@ -145,7 +145,7 @@ def test_srpt_in_mg1_and_processor_sharing_above_it():
     assert abs(z(overall, np.dot(expected, SHARES))) < MOST
 
 
-def test_formulas_where_they_meet():
+def test_formulas_agree_in_common_special_cases():
     one = cg.queueing.mg1_srpt(0.08, [10.0], [1.0])[
         0
     ]  # all jobs alike: first come, first served

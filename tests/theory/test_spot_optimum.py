@@ -1,5 +1,5 @@
 """The omniscient optimum against a search through every course on a grid twice as fine,
-and against what can be seen at a glance.
+and cases with an obvious optimum.
 """
 
 import math
@@ -119,7 +119,7 @@ def cases(draw):
 @settings(max_examples=60)
 # on demand comes first, and ends within a cell, since spot is needed to the very end
 @example((terms(6, 9, 1), [[0, 0, 0, 0, 1, 1, 1, 1, 1]]))
-def test_the_optimum_is_what_a_search_finds(case):
+def test_the_optimum_equals_that_of_a_search(case):
     job, statuses = case
     zones = tuple(zone(status, str(number)) for number, status in enumerate(statuses))
     found = optimum(job, zones)
@@ -187,7 +187,7 @@ AWAY = [
 @example((terms(5, 9, 1), BRIEFLY, Checkpoints(write_s=30.0)))
 @example((terms(5, 11, 1), AWAY, Checkpoints(size_gb=1, transfer_usd_per_gb=0.01)))
 @settings(max_examples=100)
-def test_with_prices_and_checkpoints_too(case):
+def test_the_optimum_with_prices_and_checkpoints_equals_that_of_a_search(case):
     job, places, saved = case
     zones = tuple(
         zone(own.status, f"{own.region}{'ab'[number]}", own.prices, own.kept)

@@ -54,12 +54,12 @@ def test_no_run_is_cheaper_than_the_optimum(study):
 
 
 def difference(study, terms, one, other):
-    """Of costs, percent of on demand only, the mean over traces, paired by seed."""
+    """Difference of costs, % of on demand only: mean over traces, paired by seed."""
     costs = [study.mean_values(terms, name, "cost_pct") for name in (one, other)]
     return cg.statistics.mean(costs[0] - costs[1])
 
 
-def test_uniform_progress_is_cheaper_than_greedy_where_the_deadline_is_tight(study):
+def test_uniform_progress_is_cheaper_than_greedy_if_the_deadline_is_tight(study):
     """As published; with 70 h there is little between them."""
     for overhead in (0.05, 0.2):
         found = difference(study, (52.0, overhead), "uniform-progress", "greedy")

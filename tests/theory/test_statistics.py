@@ -104,8 +104,8 @@ def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed)
 
 
 def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
-    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4 where
-    the ranks 1, 2 and 3 would give 1/2.
+    """0.2 - 0.3, 0.2 - 0.1 and 0.5 - 0 have the ranks 1.5, 1.5 and 3: p is 3/4; the
+    ranks 1, 2 and 3 would give 1/2.
     """
     assert 0.3 - 0.2 != 0.2 - 0.1
     assert (

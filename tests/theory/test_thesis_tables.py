@@ -1,5 +1,5 @@
-"""The thesis's tables come out: of a perfect model's cells 95 % lie within |z| = 2.045,
-and their rms z is 1.
+"""The thesis's tables are reproduced: for a perfect model 95 % of the cells have |z|
+below 2.045, and the rms z is 1.
 """
 
 import os
@@ -26,7 +26,7 @@ def test_tables_of_ten_seeds_at_the_printed_number():
 
 
 @pytest.mark.slow
-def test_the_clock_as_printed_does_not_give_them():
+def test_the_printed_clock_does_not_reproduce_the_tables():
     late = cg.day("hectic", clock="printed")
     cells = [
         replace(

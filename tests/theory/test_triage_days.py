@@ -93,7 +93,7 @@ def test_the_readme_compares_waits_with_the_bound_of_the_same_seeds():
 
 
 @pytest.mark.slow
-def test_the_how_to_states_where_triage_loses():
+def test_the_page_states_when_triage_is_worse():
     loses = script("where_triage_loses").dear_and_fast()
     [beside] = judge([loses], ["adaptive", "c-mu", "triage"], SHOWN).against_best(
         "triage"
@@ -110,7 +110,7 @@ def test_the_how_to_states_where_triage_loses():
 @pytest.mark.long
 @pytest.mark.parametrize("day", ["hectic", "surge"])
 def test_triage_misses_fewer_deadlines_than_each_policy_of_the_thesis(day):
-    """But than Adaptive on the surge day: it is not shown which misses more."""
+    """Except Adaptive on the surge day, whose difference is not significant."""
     policies = [
         policy for policy, section in SECTIONS.items() if section.startswith("4.")
     ]

@@ -17,7 +17,7 @@ WORK_S = sum(share * work_s for share, work_s in zip(MIX, GPU.mean_execution_s))
 
 
 def shares(multiplier):
-    """Chance, least and greatest delay by status (thesis Eq. 3.1 and 3.2)."""
+    """Probability, minimum and maximum delay by status (thesis Eq. 3.1 and 3.2)."""
     high = min(0.95, GPU.high_stock_probability * multiplier)
     medium = min(0.9, 1.5 * GPU.high_stock_probability * multiplier, 1 - high)
     return (high, 0, 10), (medium, 30, 120), (1 - high - medium, 600, 7200)
@@ -59,7 +59,7 @@ def test_the_index_of_three_jobs_in_the_morning():
     works_s["C"] = works_s["A"]
     h = ahead_s(law, 3)
     assert f"the expected delay is {mean_s(law):.1f} s" in TEXT
-    assert f"looks {h:.0f} s ahead" in TEXT
+    assert f"a horizon of {h:.0f} s" in TEXT
     index = {}
     for name, left_s in due_s.items():
         x = left_s - works_s[name]
@@ -109,7 +109,7 @@ def cents(now_s, due_s):
     )
 
 
-def test_it_is_held_a_quarter_of_an_hour_before_the_scarcity_ends_and_not_an_hour():
+def test_a_job_is_held_15_minutes_before_the_scarcity_ends_but_not_an_hour():
     job = cg.Job(0, 8 * HOUR, 9.75 * HOUR + 7200, 1, True)
     now, slot, then, later_slot = cents(9.75 * HOUR, 7200)
     assert f"| now | {now:.2f} | {slot:.2f} | {now + slot:.2f} |" in TEXT
@@ -120,7 +120,7 @@ def test_it_is_held_a_quarter_of_an_hour_before_the_scarcity_ends_and_not_an_hou
         10 * HOUR
     ]
     now, slot, then, later_slot = cents(9 * HOUR, 7200)
-    assert f"({then + later_slot:.2f} cents against {now + slot:.2f})" in TEXT
+    assert f"({then + later_slot:.2f} cents compared with {now + slot:.2f})" in TEXT
     job = cg.Job(0, 8 * HOUR, 9 * HOUR + 7200, 1, True)
     [sent] = Triage()(DAY.moment([job], 9 * HOUR, {}))
     assert sent[0] is job or sent[0].id == 0

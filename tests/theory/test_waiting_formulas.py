@@ -154,7 +154,7 @@ def test_the_cheapest_number_is_the_cheapest_of_all(name):
     assert optimum(name, RATE, SERVICE)["servers"] == SERVERS[price.argmin()]
 
 
-def test_where_owning_costs_more_than_renting_none_is_best():
+def test_no_machine_is_best_if_owning_costs_more_than_renting():
     dear = cg.waiting.Prices(fixed=10, on_demand=9.6)
     assert optimum("njw", RATE, SERVICE, prices=dear) == {
         "wait_s": 0.0, "price": 9.6, "on_demand_fraction": 1.0, "servers": 0
@@ -168,11 +168,11 @@ def test_where_owning_costs_more_than_renting_none_is_best():
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name != "ajw"])
 @pytest.mark.parametrize("by", ["price", "opportunity", "total"])
-def test_for_a_load_that_hardly_uses_a_machine_none_is_best(name, by):
+def test_no_machine_is_best_for_a_load_that_hardly_uses_one(name, by):
     assert optimum(name, 1e-4, SERVICE, by=by)["servers"] == 0
 
 
-def test_by_total_none_may_be_best_though_some_number_costs_less():
+def test_no_machine_may_be_best_by_total_though_some_number_costs_less():
     """A load of a half: one machine costs 8.8 with a mean wait of 228 s, more in all
     than 9.6 without one; ajw must own one.
     """
@@ -325,11 +325,9 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
     ],
 )
 def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_pct):
-    """Eq. 23 is good.
-
-    Eq. 26 as printed, which stretches waits and not the patience, is a quarter short
-    where machines are few; with the patience rescaled it is good, too. Prices and
-    shares on demand hold within 1 and 2 % both ways.
+    """Eq. 23 is accurate. Eq. 26 as printed, which scales waits but not the patience,
+    is a quarter too short for few machines; with the patience rescaled it is accurate.
+    Prices and shares on demand agree within 1 and 2 % in both forms.
     """
     found = trials_of(name, servers, trials=6, jobs=500_000)
     for as_printed, errors in ((False, errors_pct), (True, printed_pct)):
@@ -354,9 +352,9 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_p
 
 @pytest.mark.slow
 def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
-    """Ours, where the long jobs alone would keep 1 to 1.4 times the machines busy:
-    within 15 % of the simulated wait, as printed 9 to 50 % short, and in each setting
-    farther off.
+    """Settings in which long jobs alone need 1 to 1.4 times the machines: our wait is
+    within 15 % of the simulated one, the printed one 9 to 50 % too short, and worse in
+    each setting.
     """
     draw = stream(0, "settings of Eq. 26")
     for _ in range(8):
@@ -390,7 +388,7 @@ def test_both_readings_of_equation_26_are_reported():
     assert "wait_s_as_printed" in baseline("compound", 86, wait_s=0.5)
 
 
-def test_the_waits_are_the_lemma_as_printed_where_no_job_is_short():
+def test_the_waits_agree_with_the_printed_lemma_if_no_job_is_short():
     """Lemma 3.1 with Eq. 6 to 13 written out, at settings drawn at random."""
     draw = stream(0, "settings of Lemma 3.1")
     for _ in range(20):
@@ -417,7 +415,7 @@ def test_the_waits_are_the_lemma_as_printed_where_no_job_is_short():
 
 @pytest.mark.parametrize("name", ["ljw", "compound"])
 @pytest.mark.parametrize("times", [36, 38, 700, 800, 1e6])
-def test_where_hardly_any_job_is_long_all_are_rented(name, times):
+def test_if_hardly_any_job_is_long_all_are_rented(name, times):
     """Of t above 37 mean times 1 - e^(-mu t) is 1 in floating point, and above 745 no
     job is long.
 
@@ -429,7 +427,7 @@ def test_where_hardly_any_job_is_long_all_are_rented(name, times):
     assert (found["wait_s"] > 0) == (times < 40)
 
 
-def test_where_all_jobs_wait_the_last_machine_takes_what_the_others_cannot():
+def test_if_all_jobs_wait_the_last_machine_takes_the_excess_load():
     """Of a load of 2.5: a whole machine's work, again, the half, nothing."""
     found = closed_form(waiting_policy("ajw"), 2.5, 1.0, [1, 2, 3, 4])
     assert found.last_utilisation.tolist() == [1.0, 1.0, 0.5, 0.0]

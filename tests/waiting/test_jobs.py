@@ -17,7 +17,7 @@ GB_IN_KB = 1024 * 1024
 def line(
     submit=0, run=60, allocated=1, used=-1, requested=-1, requested_kb=-1, status=1
 ):
-    """A line of SWF; what is not given is as it is on most lines of real logs, or
+    """A line of SWF; fields that are not passed are as on most lines of real logs, or
     missing.
     """
     return (
@@ -184,7 +184,7 @@ def test_jobs_of_a_table_that_cannot_be_run_are_left_out(read):
 # ---- a log in one line ----
 
 
-def test_a_log_is_summarised_in_one_line():
+def test_a_log_is_summarised_on_one_line():
     """Four jobs in two days: 2 a day; 100, 179, 180 and 43,741 s; (100 x 1 + 179 x 1 +
     180 x 2 + 43,741 x 4) / 172,800 s.
     """

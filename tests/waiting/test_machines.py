@@ -26,7 +26,7 @@ from cgrsp_simpy.waiting.policies import waiting_policy
 from cgrsp_simpy.waiting.recursion import follow
 
 
-def test_more_jobs_than_are_made_at_a_time_are_as_many_as_asked_for():
+def test_the_number_of_jobs_may_exceed_the_block_size():
     sizes = [len(chunk.submit_s) for chunk in ExponentialJobs(CHUNK + 5).chunks(0)]
     assert sizes == [CHUNK, 5]
 

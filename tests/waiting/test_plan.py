@@ -1,4 +1,4 @@
-"""Plans: a bill is the sum of its rows, machines are found that are known to be best,
+"""Plans: a bill is the sum of its rows, known optimal numbers of machines are found,
 limits and budgets are kept.
 """
 
@@ -236,7 +236,7 @@ def test_a_plan_does_not_depend_on_the_unit_of_money():
     assert other.price.half_width == pytest.approx(one.price.half_width * 2.0**-40)
 
 
-def test_a_job_uses_spot_where_that_is_cheaper_on_average():
+def test_a_job_uses_spot_if_that_is_cheaper_on_average():
     """Of one to eight hours, on instances that last exponential times of two hours on
     average.
     """

@@ -67,7 +67,7 @@ class Generated:
         self.jobs, self.chunks = listed.jobs, listed.chunks
 
 
-def test_of_generated_jobs_the_first_and_last_tenth_do_not_count():
+def test_the_first_and_last_tenth_of_generated_jobs_do_not_count():
     """Section 3.1: nine jobs at once wait 0, 1, ...
 
     8 s, a tenth none; the mean of the middle eight is 4.5 s, like that of 1 to 8.

@@ -283,7 +283,7 @@ def test_a_machine_that_is_too_small_is_rejected(machines, words):
 # ---- studies ----
 
 
-def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
+def test_a_study_is_simulated_in_simpy_only_if_the_recursion_does_not_apply(
     monkeypatch,
 ):
     made, finish = [], Simulation.finish
@@ -298,7 +298,7 @@ def test_a_study_is_simulated_in_simpy_only_where_the_recursion_does_not_reach(
     assert len(made) == 2
 
 
-def test_a_function_of_a_view_is_the_order_of_the_cases_own_policy(file):
+def test_a_function_of_a_view_orders_the_jobs_under_the_policy_of_the_case(file):
     path = file(OWN, "own.py")
     case = cg.waiting.Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
     found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])

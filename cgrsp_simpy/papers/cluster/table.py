@@ -70,7 +70,8 @@ def studies(
 ) -> dict[tuple[str, float], Comparison]:
     """Compare schedulers on the same jobs per setting and offered load.
 
-    Settings: as the paper measures (cut) and, for loads below 1, without its cut.
+    Settings: as in the paper (cut) and, for loads below 1, with arrivals that continue
+    (uncut).
     """
     seeds = list(seeds)
     return {

@@ -516,9 +516,10 @@ def ddqn(
 ) -> Solution:
     """The agent alone, with the mean load as every target: one plan per episode.
 
-    episodes: after this many, as printed, the agent stops learning but keeps exploring
-    until the budget is spent. paced, order: as in `rtgs`; the agent does not know the
-    order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4, Algorithm 1.
+    episodes: number of episodes in which the agent learns, as printed; then it only
+    explores until the budget is spent. paced, order: as in `rtgs`; the agent does not
+    know the order. training: fields of `Training`. worl-rtgs.txt Section 4.3.4,
+    Algorithm 1.
     """
     search = Search(problem, budget, "ddqn", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))

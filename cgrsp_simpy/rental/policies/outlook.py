@@ -24,7 +24,7 @@ from cgrsp_simpy.market.stock import DAY_S
 from cgrsp_simpy.rental.job import HOURS
 from cgrsp_simpy.rental.view import OperatorKnowledge, SlotView, View
 
-ROUNDING = 1e-9  # rounding error of chances and seconds
+ROUNDING = 1e-9  # rounding error of probabilities and seconds
 BURST = 0.5  # least rate at which a line empties, as a share of its rate
 
 Numbers = TypeVar("Numbers", bound=NamedTuple)
@@ -33,7 +33,7 @@ Chances = tuple[float, ...]
 
 
 class Part(NamedTuple):
-    """The probability of a status, and its least and greatest delay, seconds."""
+    """The probability of a status, and its minimum and maximum delay in seconds."""
 
     chance: float
     least_s: float
@@ -347,7 +347,7 @@ class Outlook:
         return [kind + types * view.warm(slot) for kind, slot in zip(kinds, offers)]
 
     def moment(self, view: View, slot: SlotView) -> tuple[Delay, list[Later]]:
-        """Return the expected delay of a dispatch now, and chances of a shorter one."""
+        """Return the expected delay of a dispatch now, and later opportunities."""
         gpu, now_s, market = slot.gpu, view.now_s, self.market
         if view.warm(slot):
             return NO_DELAY, []

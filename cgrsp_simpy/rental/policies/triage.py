@@ -244,7 +244,7 @@ def index_of(now: Moment, front: Any, kind: int) -> float:
 def rate_usd(now: Moment, start_s: float, chance: float) -> float:
     """Return the numerator of (3), the cost of a second of waiting at weight 1.
 
-    start_s: latest start of the job. chance: probability that it is late.
+    start_s: latest start of the job. chance: the probability that it is late.
     """
     usd: float = now.wait_usd + chance * now.late_usd
     if chance < 1.0:

@@ -170,7 +170,7 @@ def test_a_falls_from_2_to_0_over_the_budget_if_it_ends_first(seen_a):
     assert seen_a == pytest.approx([2 * (1 - done / 10) for done in range(10)])
 
 
-def test_a_falls_over_the_iterations_and_again_over_the_rest(seen_a):
+def test_the_parameter_a_falls_over_the_iterations_and_again_over_the_rest(seen_a):
     # 2 + 5 x 2 evaluations, twice; then 2 whales and 2 iterations of 2
     rtgs(layered(), Budget(evaluations=30), whales=2, iterations=5)
     assert seen_a == pytest.approx([2, 1.6, 1.2, 0.8, 0.4] * 2 + [2, 1])
@@ -216,7 +216,7 @@ def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
 @pytest.mark.quick_cases(5)
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("evaluations", [1, 7, 23])
-def test_searches_spend_their_evaluations_and_no_more(search, evaluations):
+def test_searches_use_exactly_their_budget(search, evaluations):
     found = search(layered(), Budget(evaluations=evaluations))
     assert found.evaluations == evaluations
     assert found.history[-1][1] == found.makespan_s
@@ -240,7 +240,7 @@ def test_the_same_seed_gives_the_same_plan(search):
 
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("search", SLOW_DDQN[:4])
-def test_paced_or_not_a_search_finds_a_plan_better_than_chance(search):
+def test_paced_and_unpaced_searches_beat_random_plans(search):
     problem = layered()
     by_chance = cg.dag.makespans(
         problem,
@@ -439,7 +439,7 @@ def test_random_choices_go_to_gpus_with_the_memory():
     assert set(plans.ravel().tolist()) == {0, 2}
 
 
-def test_after_its_episodes_the_agent_alone_learns_no_more(monkeypatch):
+def test_the_agent_alone_stops_learning_after_its_episodes(monkeypatch):
     learned = []
     monkeypatch.setattr(Agent, "learn", lambda agent: learned.append(agent))
     assert ddqn(twelve(), Budget(evaluations=12), episodes=3).evaluations == 12

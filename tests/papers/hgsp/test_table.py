@@ -86,7 +86,7 @@ def test_all_twelve_settings_are_rows_of_which_the_paper_prints_four():
 
 
 @pytest.mark.slow
-def test_without_them_the_printed_values_lie_within_the_models_range():
+def test_without_the_authors_files_printed_values_are_in_the_range_of_seeds():
     rows = printed_rows(seeds=range(20), policies=LISTS)
     assert [row["verdict"] for row in rows] == [REPRODUCED] * 16
     assert [row["least"] == row["greatest"] for row in rows] == [False] * 8 + [True] * 8

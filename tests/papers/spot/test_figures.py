@@ -16,7 +16,7 @@ def fewer_steps(monkeypatch):
 
 
 @pytest.mark.usefixtures("fewer_steps")
-def test_the_course_lies_where_there_are_spot_instances():
+def test_the_job_runs_only_on_available_spot_instances():
     rows = rows_of(FIGURES["course"], Runs(2))
     up = [(row["from_h"], row["to_h"]) for row in where(rows, policy="market")]
     held = [r for r in rows if r["place"] == "spot" and r["policy"] != "market"]

@@ -146,9 +146,7 @@ def test_shares_of_stock_sum_to_all_and_are_low_in_the_scarce_hours_alone():
 
 
 def test_the_names_in_the_architecture_figure_exist_in_a_run():
-    """Thesis Section 4.1: four components, an event queue and who collects the
-    metrics.
-    """
+    """Thesis Section 4.1: four components, an event queue and the metrics collector."""
     names = {
         row["name"]: row["names"].split()
         for row in architecture.rows(None)

@@ -97,7 +97,7 @@ def days_of(hectic):
     return month, figures
 
 
-def test_each_half_chooses_the_reading_of_its_least_misfit(made_readings):
+def test_each_half_selects_the_interpretation_with_the_best_fit(made_readings):
     entries, policies = made_readings
     odd, even, by_arrival, by_deadline, *_ = entries(days_of(0.1)[1])
     assert odd.ours.startswith("after 3 h: 0 of 1 cells agree")

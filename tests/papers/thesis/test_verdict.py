@@ -224,7 +224,7 @@ def test_a_cell_is_an_entry_with_its_interval_and_z(small):
     assert entry.reason == f"z {cell.z:+.1f}; 10 seeds printed"
 
 
-def test_tally_counts_what_is_counted():
+def test_the_tally_includes_only_counted_jobs():
     cells = [
         Judged("5.2", "a", "b", "", "1", "1", z=z, counted=counted, verdict=verdict)
         for z, counted, verdict in (

@@ -69,7 +69,7 @@ def with_fields(value):
 
 @pytest.fixture
 def plain(monkeypatch):
-    """Replaces what only numba can do."""
+    """Replacement for what only numba can do."""
     called, advance = [None], loop.advance
 
     def cached(rule, *_):
@@ -99,7 +99,7 @@ def plain(monkeypatch):
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(("scenario", "policy", "why"), KNOWN)
-def test_what_the_loop_does_not_know_is_simpys(scenario, policy, why):
+def test_unsupported_terms_run_in_simpy(scenario, policy, why):
     assert why_not(scenario, policy)[: len(why) or None] == why
 
 
@@ -123,7 +123,7 @@ def test_small_studies_stay_with_simpy_unless_told(engine, within, jobs, runs):
         assert replicate.engine_for(engine, wanted, 1) == runs
 
 
-def test_what_has_no_compiled_loop_says_so():
+def test_the_error_gives_the_reason_without_a_compiled_loop():
     nodes = cg.cluster.Scenario(cg.cluster.Offered(jobs=20, load=0.5))
     check_refused(
         lambda: cg.simulate(nodes, "fifo", engine="compiled"), "has no compiled loop"

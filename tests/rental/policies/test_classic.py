@@ -179,7 +179,7 @@ def test_a_busy_slot_counts_only_for_balanced(policy, slots, place):
 # ---- Random ----
 
 
-def test_random_has_a_stream_of_its_own():
+def test_random_has_a_separate_stream():
     scenario, queue = scenario_of(*[gpu("A")] * 3), queue_of(*[(9000,)] * 10)
     answers = [
         decide("random", scenario.moment(queue, seed=seed)) for seed in (1, 1, 2, 3, 4)

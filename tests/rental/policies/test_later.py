@@ -60,7 +60,7 @@ def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(po
 
 
 @pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
-def test_where_all_jobs_are_tight_nothing_changes(policy):
+def test_if_all_jobs_are_tight_nothing_changes(policy):
     tight = subject_of(DAY).varied(tight_fraction=1.0, jobs=80)
     one, other = (
         cg.simulate(tight, each, 1).rows() for each in (policy, LooseLater(policy))
@@ -73,7 +73,7 @@ def test_two_policies_of_one_name_have_a_memory_each():
     assert len({LooseLater("fifo"), LooseLater("fifo")}) == 2
 
 
-def test_a_later_start_is_tried_where_it_can_differ():
+def test_a_later_start_is_tried_if_it_can_differ():
     assert [each.name for each in later(DAY, "cadr")] == ["cadr-later"]
     constant = replace(DAY, market=cg.Market(cg.Clock(((0, 1.0),))))
     assert later(constant, "cadr") == later(DAY, LooseLater("cadr")) == []

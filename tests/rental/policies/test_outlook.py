@@ -89,7 +89,9 @@ def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
 
 
 @given(st.sampled_from(list(Status)), st.floats(0, 20_000), st.floats(60, 20_000))
-def test_the_chances_fade_from_the_status_seen_to_the_model(status, age_s, tau_s):
+def test_probabilities_converge_from_the_observed_status_to_the_model(
+    status, age_s, tau_s
+):
     """Within a band: q_k = f [k = s] + (1 - f) p_k, f = exp(-age / tau)."""
     market = cg.Market(cg.Clock(((0, 0.5),)), persistence_s=tau_s, sight="now")
     chances = seen_chances(market, GPU, age_s, 0.0, status)
@@ -152,8 +154,8 @@ def test_on_two_scales_low_stock_recovers_in_the_mean_when_the_band_says():
     assert abs(9000 / 0.4 - mean_s) > 4 * error_s
 
 
-def test_on_two_scales_what_is_seen_fades_to_the_next_look_by_the_law():
-    """Low at the next look with the chance that the model gives to it now."""
+def test_on_two_scales_an_observation_loses_weight_by_the_model():
+    """Stock is Low at the next observation with the model's current probability."""
     made = replace(cg.day("hectic", slots=[SLOW]), market=ON_TWO)
     now_s, look_s = 2000.0, 600.0
     seeds = (i for i in range(99) if Stock(ON_TWO, i).status(GPU, 1300.0, 0.0) == LOW)
@@ -289,7 +291,9 @@ def better_hours(made, name, now_s):
 
 
 def test_a_slot_works_except_while_low_stock_is_waited_out():
-    """Low with chance .375 for 15 minutes in the mean; its delays take 3,900 s."""
+    """Low stock has probability .375 and lasts 15 minutes on average; its delay is
+    3,900 s.
+    """
     seen = Outlook(known_of(persistence_s=900, sight="now")).band(PEAK_S)
     assert seen.chances[SLOW] == (0.25, 0.375, 0.375)
     work_s = mean_work_s(seen.known, GPU)

@@ -397,10 +397,8 @@ def test_every_result_of_a_run_satisfies_the_equations(seeds, least, all_rates):
 
 @settings(max_examples=25)
 @given(scenario=scenarios() | scenarios(gangs=True), seed=st.integers(0, 99))
-def test_so_it_is_in_any_scenario(scenario, seed):
-    """With whole seconds, jobs that are alike, stock that is certain, and nothing that
-    is dear.
-    """
+def test_triage_follows_its_definition_in_any_scenario(scenario, seed):
+    """With whole seconds, equal jobs, certain stock and no expensive types."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triage, "SAMPLED", 10**9)
         check_definition(scenario, Triage(), seed)
@@ -410,9 +408,7 @@ def test_so_it_is_in_any_scenario(scenario, seed):
 def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
     seed, all_rates
 ):
-    """A delay that makes the first of a class late with some chance lowers its
-    index.
-    """
+    """A delay that may make the first job of a class late lowers its index."""
     some = any_scenario(seed)
     jobs = [job._replace(gpus=1) for job in some.workload.listed]
     market, own = cg.Market(delay_s=((0, 0),) * 3), some.gpus[:1]
@@ -425,9 +421,7 @@ def test_on_one_type_without_delays_the_first_of_a_class_has_its_greatest_index(
 
 
 def test_r_of_a_long_class_equals_that_of_a_sample():
-    """Of 30 jobs those at 5, 15 and 25; of jobs that are alike it makes no
-    difference.
-    """
+    """Of 30 jobs those at 5, 15 and 25; for equal jobs it makes no difference."""
     policy = Triage()
 
     def r_of(queue):
@@ -527,7 +521,7 @@ def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s):
     assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
 
 
-def test_the_end_of_a_scarcity_is_not_waited_for_if_low_stock_is_refused():
+def test_jobs_do_not_wait_for_the_end_of_a_scarcity_if_low_stock_is_refused():
     now_s = END_S - 1200
     queue = [loose(id, 9000, now_s) for id in range(20)]
     assert assign(queue, now_s, [SLOW]) == []
@@ -536,8 +530,8 @@ def test_the_end_of_a_scarcity_is_not_waited_for_if_low_stock_is_refused():
     ]
 
 
-def test_an_idle_type_is_not_waited_for_with_any_view_object():
-    """The slots of a log have a type of their own each, equal to the others."""
+def test_a_job_does_not_wait_for_an_idle_type_with_any_view_object():
+    """Each slot of a log has a separate type, equal to the others."""
     for seed in (46, 96):
         own = any_scenario(seed)
         apart = replace(own, slots=[replace(gpu) for gpu in own.slots])

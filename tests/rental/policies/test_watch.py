@@ -39,7 +39,7 @@ def test_a_slot_is_held_while_a_low_delay_is_longer_than_recovery(low_s, tau_s, 
     assert [type(each) for each in answer] == [cg.Wake if held else tuple]
 
 
-def test_the_expected_delay_fades_from_the_status_seen_to_the_model():
+def test_the_expected_delay_converges_from_the_observed_status_to_the_model():
     day, job = offered(1000.0, 700.0, sight="poll:100000")
     for now_s in (0.0, 350.0, 5000.0):
         view = day.moment([job], now_s=now_s)
@@ -50,7 +50,7 @@ def test_the_expected_delay_fades_from_the_status_seen_to_the_model():
         )
 
 
-def test_an_hour_that_has_changed_since_the_last_look_is_allowed_for():
+def test_a_change_of_hour_since_the_last_observation_is_considered():
     """Always High until 9 and always Low from then on: what was seen High is Low now,
     whether or not the variate is the same.
     """
@@ -109,7 +109,7 @@ def test_without_a_look_or_persistence_the_models_mean_delay_is_expected(chances
         ((7500, 60, 0.5, 30), 1, True),
     ],
 )
-def test_a_slot_is_held_where_recovery_takes_less_than_low_stock(scales, more_s, held):
+def test_a_slot_is_held_if_recovery_takes_less_than_low_stock(scales, more_s, held):
     law = cg.HourlyStock(GPU.name, [(0.5, 0.25, 0.25)] * 24, *scales)
     recovery_s = cg.Market(stock=(law,)).holding(GPU.name).recovery_s(0.25) / 0.75
     assert recovery_s == 1000 or (len(scales) > 1 and 60 < recovery_s < 10_000)

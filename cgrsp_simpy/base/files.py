@@ -198,7 +198,8 @@ def _check_parents(path: Path, folders: Iterable[Path]) -> None:
     """Raise InputError unless the first of the folders that exists is writable."""
     try:
         is_there(path)  # OSError for a name that is too long
-        there = next((folder for folder in folders if is_there(folder)), path)
+        # lexists: a link to nothing is there, but no folder can be created at it
+        there = next(filter(os.path.lexists, folders), path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():

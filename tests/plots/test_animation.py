@@ -107,13 +107,13 @@ def test_without_ffmpeg_a_one_line_error_appears_before_anything_runs(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("file/a.html", "file is not a directory"), ("folder.gif", "not of a folder")],
+    [("link/a.html", "link is not a directory"), ("folder.gif", "not of a folder")],
 )
 def test_an_unwritable_file_gives_a_one_line_error_and_leaves_nothing(
     name, message, tmp_path, capsys
 ):
     (tmp_path / "folder.gif").mkdir()
-    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
     line = ["run", "quiet", "jobs=3", "--show", tmp_path / name]
     check_bad_input(outcome(capsys, *line), [name, message])
     assert len([*tmp_path.rglob("*")]) == 2

@@ -217,6 +217,9 @@ REFUSED = {  # a command -> the content of its error line
     "waiting run machines=104": [
         "unknown verb 'waiting'; the scenario follows the verb"
     ],
+    "--version x": ["arguments(='x') must be omitted with --version"],
+    "--help run hectic": ["arguments(='run hectic') must be omitted with --help"],
+    "--completion bash x": ["arguments(='x') must be omitted with --completion"],
     "--format json compare hectic": ["options follow the verb"],
 }
 

@@ -305,8 +305,7 @@ def csv_rows(
     for line, row in rows:
         if extra := row.get(None):
             raise InputError(
-                f"line {line}: {len(header) + len(extra)} cells for {len(header)}"
-                " columns"
+                f"line {line}: {len(header) + len(extra)} cells, not {len(header)}"
             )
     return rows
 

@@ -21,7 +21,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.policy import chosen
-from cgrsp_simpy.base.table import Table
+from cgrsp_simpy.base.table import Table, many
 from cgrsp_simpy.cli.parsing import NUMBERS, Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
@@ -242,7 +242,7 @@ def check_work(
     minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
-    work = f"{jobs:,} jobs will be {done}, which takes about {took}{memory}"
+    work = f"{many(jobs, 'job', ',')} will be {done}, which takes about {took}{memory}"
     if (jobs / per_s > MOST_S or held > MOST_HELD) and not args.yes:
         raise InputError(f"{work}; add --yes to start anyway")
     if seconds > 60:

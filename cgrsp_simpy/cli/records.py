@@ -301,13 +301,14 @@ def verdict(replay: Replay) -> str:
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
-            f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
-            f" {100 * replay.unexplained:.0f} % of these remain unexplained"
+            f" {100 * FLOOR:.0f} % of {many(judged, 'moment', ',')} and gives the"
+            f" recorded waits; {100 * replay.unexplained:.0f} % of these remain"
+            " unexplained"
         )
     return (
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
-        f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
-        f" with placement {replay.scenario.placement}"
+        f"{'s' * (len(names) == 1)} this log, judged at {many(judged, 'moment', ',')};"
+        f" simulated with placement {replay.scenario.placement}"
     )
 
 

@@ -441,7 +441,7 @@ class Advice(Results):
                 if days is None
                 else (
                     f"; for days like these {days.low:.2f} to {days.high:.2f} USD"
-                    f" (bootstrap of {self.whole_days} days in blocks of"
+                    f" (bootstrap of {many(self.whole_days, 'day')} in blocks of"
                     f" {self.block_days})"
                 )
             )
@@ -652,7 +652,7 @@ class Advice(Results):
         ]
         days, spot = self.trials.days, self.trials.spot
         note = (
-            f"A run counts as {days:.3g} day{'s' * (days > 1)}. ± precedes the half"
+            f"A run counts as {many(days, 'day', '.3g')}. ± precedes the half"
             " width of a 95 % interval."
         )
         if spot:

@@ -396,7 +396,7 @@ def test_a_bad_line_is_skipped_and_reported_or_rejected(
         ("openb", POD_HEAD, r"no usable job \(bad rows: 0; left out: none\)"),
         ("openb", POD_HEAD + pod("0", "0", cpu="0"), r"left out: 1 of no GPU\)"),
         ("swf", "; Version: 2.2\n", "no usable job"),
-        ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
+        ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 field,"),
         (
             "openb",
             POD_HEAD.replace("num_gpu", "gpus"),

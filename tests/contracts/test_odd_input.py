@@ -279,7 +279,7 @@ test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
     ),
     (
         lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
-        "order must contain each of the",
+        "order must contain each of",
     ),
     (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
     (

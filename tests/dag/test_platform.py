@@ -283,7 +283,7 @@ BAD = {
         ("server,tflops,memory_gb\n0,1,1\n0,1\n", "line 3 lacks memory_gb"),
         (
             "server,tflops,memory_gb\n0,1,1,5\n",
-            "line 2: 4 cells for 3 columns",
+            "line 2: 4 cells, not 3",
         ),
         (
             "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,5,1\n",

@@ -34,10 +34,10 @@ BAD_PLANS = [
     ([1, 1, 1, 2], None, "node b is not on the GPU of its unit"),
     ([1, 1, 0, 1], None, "node c or its unit does not fit on GPU 0"),
     ([1, 1, 1, 1], [0, 2, 1, 3], "order: node c comes before b, whose data it needs"),
-    ([1, 1, 1, 1], [0, 1, 2, 2], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2, -1], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 5], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2], "order must contain each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, 2], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, -1], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 5], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2], "order must contain each of 4 nodes once"),
 ]
 
 

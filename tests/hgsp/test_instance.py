@@ -206,7 +206,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3,1,0,9\n",
-            ["line 2", "6 cells for 5 columns"],
+            ["line 2", "6 cells, not 5"],
         ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s,weight\n1,2,3,1,0,9\n",
@@ -325,7 +325,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 2 3",
             1,
             None,
-            ["3 numbers do not determine the number of tasks per instance; specify"],
+            ["3 numbers cannot determine the number of tasks per instance; specify"],
         ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],

@@ -195,14 +195,14 @@ CASES = {
         {"tz": "Europe/Berlin"},
         {
             "service_s": [14400, 5100],
-            "said": "1 times are ambiguous because of a clock change in Europe/Berlin",
+            "said": "1 time ambiguous because of a clock change in Europe/Berlin",
         },
     ),
     "a naive log whose job starts before its submission": (
         "a.txt",
         sacct(f"1|02:50:00|02:05:00|04:05:00|{GPU}|COMPLETED"),
         {},
-        {"ready_s": [0], "said": "1 jobs start before their submission"},
+        {"ready_s": [0], "said": "1 job started before submission"},
     ),
     "an end before the start, without an elapsed time": (
         "a.txt",
@@ -223,7 +223,7 @@ CASES = {
             "gpus": [4],
             "cores": [66],
             "nodes": [3],
-            "said": "1 parts of heterogeneous jobs",
+            "said": "1 part of heterogeneous jobs",
         },
     ),
     "a bar in a name is a bad row": (

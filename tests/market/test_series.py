@@ -217,7 +217,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         (trace("11"), "data(='11') must be a list of numbers of instances"),
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
         ("Timestamp,SpotPrice\n2025-01-01,x\n", "'SpotPrice': 'x'} must be a price of"),
-        ("Timestamp,SpotPrice\n2025-01-01\n", "line 2: 1 cells, not 2"),
+        ("Timestamp,SpotPrice\n2025-01-01\n", "line 2: 1 cell, not 2"),
         ("{nothing", "line 1: not JSON"),
         (trace(["N"]).replace('"N"', "9" * 5000), "or a number with thousands of"),
         ('{"data": ' + "[" * 9999, "not JSON (nested too deeply, or"),

@@ -192,7 +192,7 @@ OTHERS = [
     (
         compared,
         partial(compared, scenario=cg.day("quiet", 4)),
-        ["scenario.slots", "5 entries"],
+        ["scenario.slots", "list of 5, "],
     ),
     (
         compared,
@@ -253,7 +253,7 @@ OTHERS = [
     (
         partial(over_months, scenario=partial(cg.day, slots=5)),
         partial(over_months, scenario=partial(cg.day, slots=4)),
-        ["scenarios.quiet.slots", "5 entries"],
+        ["scenarios.quiet.slots", "list of 5, "],
     ),
 ]
 
@@ -288,7 +288,7 @@ MANY = {"a": "x" * 58, "b": [1, [2, 3]]}
         ({"b": [0] * 20}, f"not [{', '.join('0' * 20)}]; use"),
         (
             {"b": [10, *[0] * 19]},
-            f"not 20 entries, [10{', 0' * 9}... 0, 0, 0, 0, 0]; use",
+            f"not a list of 20, [10{', 0' * 9}... 0, 0, 0, 0, 0]; use",
         ),
         ({"a": {"c": 1}}, 'not {"c": 1}; use'),
         ({"c": 1}, "with c null, not 1"),

@@ -457,15 +457,15 @@ test_bad_input_is_rejected_by_name = refusals(
     (lambda: cg.statistics.mean(["many"]), "values.*'many'"),
     (
         lambda: cg.statistics.paired_test([1, 2, 3], [1, 2]),
-        r"values \(3 entries\) and reference \(2 entries\)",
+        r"values \(length 3\) and reference \(length 2\)",
     ),
     (
         lambda: cg.statistics.paired_difference([1], [1, 2]),
-        r"values \(1 entries\) and reference \(2 entries\)",
+        r"values \(length 1\) and reference \(length 2\)",
     ),
     (
         lambda: cg.statistics.cohens_d_paired([1], []),
-        r"values \(1 entries\) and reference \(0 entries\)",
+        r"values \(length 1\) and reference \(length 0\)",
     ),
     (lambda: cg.statistics.paired_test([1], "x"), "reference.*'x'"),
     (lambda: cg.statistics.holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),

@@ -288,14 +288,14 @@ def verdict(replay: Replay) -> str:
     """Describe which scheduler explains a log, or why none does."""
     recorded_s, names = replay.waits_s.get("recorded"), replay.explained_by
     if not replay.agreement:
-        reason = (
-            "the log records no starts"
-            if recorded_s is None
-            else "no moment of the log can be judged, because jobs hardly waited or"
-            " their recorded starts do not fit the cluster"
-            if (recorded_s > 0).any()
-            else "no job waited"
-        )
+        reason = "no job waited"
+        if recorded_s is None:
+            reason = "the log records no starts"
+        elif (recorded_s > 0).any():
+            reason = (
+                "no moment of the log can be judged, because jobs hardly waited or"
+                " their recorded starts do not fit the cluster"
+            )
         return f"{reason}: no scheduler agrees more than another"
     judged = len(next(iter(replay.agreement.values())))
     if not names:

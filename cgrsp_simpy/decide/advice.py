@@ -588,16 +588,13 @@ class Advice(Results):
 
     def kind(self, option: Option) -> str:
         """Return the kind of change that an option makes, in a few words."""
-        later = option == self.now._replace(policy=f"{self.now.policy}-later")
+        if option.types.startswith("spot "):
+            return "spot"
+        if option == self.now._replace(policy=f"{self.now.policy}-later"):
+            return "start later"
         changed = ", ".join(self.search.changed(option)) or "today"
         return (
-            "spot"
-            if option.types.startswith("spot ")
-            else "start later"
-            if later
-            else changed.replace("slots", "slots by the hour")
-            if option.hours
-            else changed
+            changed.replace("slots", "slots by the hour") if option.hours else changed
         )
 
     @cached_property

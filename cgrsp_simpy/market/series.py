@@ -191,7 +191,7 @@ def _status(row: Row, most: int) -> int:
     """Return a snapshot's status; most: greatest number of instances in the series."""
     if row.instances is None:
         return row.status
-    return 2 if not row.instances else 0 if row.instances == most else 1
+    return 0 if row.instances == most else 1 if row.instances else 2
 
 
 # ---- JSON ----

@@ -215,6 +215,16 @@ def _formula_answer(
 # ---- of a log ----
 
 
+def _worded(log: str, words: list[str]) -> Worded:
+    """Return the scenario of a log; the words are checked before the log is read."""
+    quick = [word for word in words if not word.startswith(("log.", "trace="))]
+    without_log = Worded("waiting", quick)
+    without_log.single("plan")
+    machines = ["machines"] * any(word.startswith("machines=") for word in words)
+    _check_words(without_log, (*OF_LOG, *machines))
+    return Worded("waiting", [f"trace={log}", *words])
+
+
 def _of_log(args: argparse.Namespace) -> Answer:
     words = [word for word in args.words if not word.startswith("machine=")]
     machines = [word.partition("=")[2] for word in args.words if word not in words]
@@ -229,12 +239,7 @@ def _of_log(args: argparse.Namespace) -> Answer:
     # otherwise jobs share machines by their cores
     shared = [] if whole else [f"machines=1x{machine or 64}"]
     policies = _policies(args)
-    # without those of the log, which takes long to read
-    quick = [word for word in words if not word.startswith(("log.", "trace="))]
-    without_log = Worded("waiting", [*quick, *shared])
-    without_log.single("plan")
-    _check_words(without_log, (*OF_LOG, *(["machines"] if shared else [])))
-    worded = Worded("waiting", [f"trace={args.scenario}", *words, *shared])
+    worded = _worded(args.scenario, [*words, *shared])
     scenario = worded.single("plan")
     jobs, sizes = scenario.source, scenario.sizes
     if whole:

@@ -29,15 +29,15 @@ def on_slides(script):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_each_heading_and_each_title_of_a_cell_begins_a_slide(script, notebooks):
-    found = on_slides(script)
+    result = on_slides(script)
     text = script.read_text(encoding="utf-8")
     headings = re.findall(r"^# (#{1,3} .*)$", text, re.MULTILINE)
     titles = [
         f"## {title}" for title in re.findall(r"^# %% ([^\[\n].*)$", text, re.MULTILINE)
     ]
     # the docstring is the first
-    assert re.match(r"# (Lecture \d+|Lab): ", found[0])
-    assert sorted(found[1:]) == sorted(headings + titles)
+    assert re.match(r"# (Lecture \d+|Lab): ", result[0])
+    assert sorted(result[1:]) == sorted(headings + titles)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
@@ -180,8 +180,8 @@ def slide_heights(page, folder):
     done = subprocess.run(
         [*command, path.as_uri()], capture_output=True, text=True, timeout=120
     )
-    (told,) = re.findall("<title>(.*?)</title>", done.stdout)
-    return [float(each) for each in told.split()]
+    (message,) = re.findall("<title>(.*?)</title>", done.stdout)
+    return [float(each) for each in message.split()]
 
 
 @pytest.mark.long

@@ -564,8 +564,8 @@ def test_jobs_of_a_class_are_in_order_of_deadline_then_of_id():
 def test_types_on_a_market_are_matched_by_name_unless_assigned():
     day, stock = cg.day("quiet"), cg.HourlyStock("RTX A5000", ((1.0, 0.0, 0.0),) * 24)
     market = Measured((stock,), {"RTX A5000": 9.0}, ())
-    found = cg.on_market(day, market)
-    assert found == cg.on_market(day, market, {"RTX A5000": "RTX A5000"})
-    dear = {gpu.name: gpu.price_usd_per_h for gpu in found.gpus}
+    result = cg.on_market(day, market)
+    assert result == cg.on_market(day, market, {"RTX A5000": "RTX A5000"})
+    dear = {gpu.name: gpu.price_usd_per_h for gpu in result.gpus}
     same = {gpu.name: gpu.price_usd_per_h for gpu in day.gpus}
-    assert dear == same | {"RTX A5000": 9.0} and found.market.stock == (stock,)
+    assert dear == same | {"RTX A5000": 9.0} and result.market.stock == (stock,)

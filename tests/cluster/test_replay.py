@@ -468,10 +468,10 @@ PLAIN = cg.cluster.Cluster((SIZE,) * NODES)
 
 def plain_run(seed):
     """A run whose scheduler, placement, load and limits are drawn."""
-    luck = random.Random(f"{seed} run")
-    scheduler = luck.choice([*plain.KNOWN, *plain.UNKNOWN])
-    placement = luck.choice(["first", "best", "spread"])
-    jobs = plain.drawn(seed, 250, NODES, SIZE, luck.uniform(1.1, 1.3), seed % 2)
+    generator = random.Random(f"{seed} run")
+    scheduler = generator.choice([*plain.KNOWN, *plain.UNKNOWN])
+    placement = generator.choice(["first", "best", "spread"])
+    jobs = plain.drawn(seed, 250, NODES, SIZE, generator.uniform(1.1, 1.3), seed % 2)
     return plain.Run(jobs, NODES, SIZE, scheduler, placement)
 
 

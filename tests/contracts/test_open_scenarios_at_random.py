@@ -77,8 +77,8 @@ def test_a_scenario_survives_a_file_and_gives_the_same_jobs(scenario, seed):
     jobs, again = (
         [*made.workload.generate(seed, made.service)] for made in (scenario, read)
     )
-    assert [(tuple(job), luck) for job, luck in jobs] == [
-        (tuple(job), luck) for job, luck in again
+    assert [(tuple(job), draws) for job, draws in jobs] == [
+        (tuple(job), draws) for job, draws in again
     ]
 
 

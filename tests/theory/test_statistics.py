@@ -62,8 +62,8 @@ def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
 @pytest.mark.parametrize("n", [2, 5, 50, 51])
 def test_paired_tests_are_scipys(n):
     generator = np.random.default_rng(n)
-    luck = generator.normal(150, 10, n)
-    values, reference = luck + generator.normal(-2, 3, n), luck
+    common = generator.normal(150, 10, n)
+    values, reference = common + generator.normal(-2, 3, n), common
     result = cg.statistics.paired_test(values, reference)
     t, p = stats.ttest_rel(values, reference)
 

@@ -115,22 +115,22 @@ def shown(content: object) -> str:
 def faults(words: list[str], ended: Ended) -> list[str]:
     """Return the faults in how a command ended."""
     lines = ended.err.splitlines()
-    told = lines[-1:] if ended.status == 2 else []
-    notes = lines[: len(lines) - len(told)]
-    found = []
+    message = lines[-1:] if ended.status == 2 else []
+    notes = lines[: len(lines) - len(message)]
+    results = []
     if ended.status not in (0, 1, 2):
-        found.append(f"status {ended.status}")
+        results.append(f"status {ended.status}")
     if "Traceback" in ended.err or "Warning" in ended.err:
-        found.append("a traceback or a warning")
-    if ended.status == 2 and not told:
-        found.append("no line of error")
+        results.append("a traceback or a warning")
+    if ended.status == 2 and not message:
+        results.append("no line of error")
     if not all(line.startswith("cgrsp: ") for line in notes):
-        found.append("an unexpected line")
+        results.append("an unexpected line")
     if ended.status == 2 and ended.out and not WATCHED & set(words):
-        found.append("output in addition to an error")
+        results.append("output in addition to an error")
     if ended.status in (0, 1) and not WATCHED & set(words) and _asks_json(words):
-        found += [] if _is_json(ended.out) else ["no JSON"]
-    return found
+        results += [] if _is_json(ended.out) else ["no JSON"]
+    return results
 
 
 def _asks_json(words: list[str]) -> bool:

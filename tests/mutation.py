@@ -640,20 +640,20 @@ def changes(path: Path) -> list[Change]:
         at = text.index(old, first, place(right.lineno, right.col_offset))
         return at, at + len(old), new
 
-    found = []
+    results = []
     for node in code_of(ast.parse(text)):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = zip(sides, sides[1:], node.ops, strict=False)
-            found += [between(left, right, type(op)) for left, right, op in pairs]
+            results += [between(left, right, type(op)) for left, right, op in pairs]
         elif isinstance(node, ast.BinOp) and type(node.op) in OTHER:
-            found.append(between(node.left, node.right, type(node.op)))
+            results.append(between(node.left, node.right, type(node.op)))
         elif isinstance(node, ast.BoolOp):
-            found.append(between(node.values[0], node.values[1], type(node.op)))
+            results.append(between(node.values[0], node.values[1], type(node.op)))
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
             # of an operand parentheses stay
             first = place(node.lineno, node.col_offset)
-            found.append(
+            results.append(
                 (
                     first,
                     first + len("not " if isinstance(node.op, ast.Not) else "-"),
@@ -667,8 +667,8 @@ def changes(path: Path) -> list[Change]:
                     place(node.lineno, node.col_offset),
                     place(node.end_lineno, node.end_col_offset),
                 )
-                found.append((*ends, new))
-    return [Change(path, *each) for each in sorted(found)]
+                results.append((*ends, new))
+    return [Change(path, *each) for each in sorted(results)]
 
 
 def code_of(tree: ast.AST) -> Iterator[ast.AST]:
@@ -737,13 +737,13 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
     all.
     """
     each = -(-sample // len(rooms))
-    found = {}
+    result = {}
     for room in rooms:
         rng = np.random.default_rng([seed, list(FLOORS).index(room)])
         every = [change for path in files_of(room) for change in changes(path)]
         chosen = rng.choice(len(every), size=min(each, len(every)), replace=False)
-        found[room] = [every[index] for index in sorted(chosen)]
-    return found
+        result[room] = [every[index] for index in sorted(chosen)]
+    return result
 
 
 # ---- whether the tests notice ----

@@ -273,11 +273,11 @@ def waits_s(jobs):
 
 def events_of(simulation, *given):
     """Time, kind, job and places of all events of a run but decisions."""
-    told = []
-    simulation(*given, told.append).finish()
+    texts = []
+    simulation(*given, texts.append).finish()
     return [
         (event.time_s, event.kind, event.job, event.slots)
-        for event in told
+        for event in texts
         if event.kind != "decide"
     ]
 
@@ -403,10 +403,10 @@ def code_tests(right, wrong, others=range(1, 5)):
     )
     def refused(number, hint, answer, seed, monkeypatch):
         code = answer[0] if callable(answer[0]) else edited(right[number], *answer)
-        found = verdict(number, code, seed, monkeypatch)
-        assert not found
-        assert hint in found.message or seed
-        assert "\n" not in found.message
+        result = verdict(number, code, seed, monkeypatch)
+        assert not result
+        assert hint in result.message or seed
+        assert "\n" not in result.message
 
     return accepted, refused
 

@@ -26,6 +26,7 @@ from cgrsp_simpy.base.checks import (
     require,
 )
 from cgrsp_simpy.base.parameters import Count, Positive, TwoOrMore, checked
+from cgrsp_simpy.base.table import many
 
 __all__ = [
     "Mean",
@@ -126,7 +127,10 @@ def cluster_means(values: Values, clusters: Sequence[int]) -> list[float]:
     """
     x, numbers = _array(values), np.asarray(clusters)
     require(
-        len(numbers) == len(x), "clusters", clusters, f"{len(x)} numbers, one per value"
+        len(numbers) == len(x),
+        "clusters",
+        clusters,
+        f"{many(len(x), 'number')}, one per value",
     )
     return [mean(x[numbers == number]).mean for number in np.unique(numbers)]
 
@@ -255,7 +259,7 @@ def _pairs(
     x, y = _array(values), _array(reference, "reference")
     if len(x) != len(y):
         raise InputError(
-            f"values ({len(x)} entries) and reference ({len(y)} entries) must"
+            f"values (length {len(x)}) and reference (length {len(y)}) must"
             " have the same length: they are compared entry by entry"
         )
     with np.errstate(invalid="ignore", over="ignore"):  # two infinities
@@ -478,7 +482,7 @@ def _series(series: Values, least: int) -> np.ndarray:
     x = _array(series, "series")
     if len(x) < least:
         raise InputError(
-            f"series has {len(x)} observations, but at least {least} are needed"
+            f"series has {many(len(x), 'observation')}, but at least {least} are needed"
         )
     _refuse("series", x, ~np.isfinite(x), "a finite number")
     return x

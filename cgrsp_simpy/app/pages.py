@@ -26,8 +26,8 @@ from cgrsp_simpy.app.parts import (
 )
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import write_whole
+from cgrsp_simpy.base.table import many, short_text
 from cgrsp_simpy.base.table import page as page_of
-from cgrsp_simpy.base.table import short_text
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -132,7 +132,7 @@ def own_or_rent_page() -> None:
         st.info("Select a policy that has a steady state.")
         return
     _by_formula(scenario, policies)
-    st.header(f"{scenario.machines} machines: formula and simulation")
+    st.header(f"{many(scenario.number, 'machine')}: formula and simulation")
     seeds = seeds_of("rent", 30, 5)
     if wanted("Simulate", estimate(len(policies) * len(seeds), scenario)):
         with Progress() as executor:
@@ -241,7 +241,7 @@ def advice_page() -> None:
     slots = right.slider("Slots in use", 1, 20, 5, key="log: slots")
     left.caption(NEEDED)
     scenario = _read(log, None if format == BY_CONTENT else format, slots)
-    st.text(f"{scenario.name}: {scenario.jobs:,} jobs")
+    st.text(f"{scenario.name}: {many(scenario.jobs, 'job', ',')}")
     policies = policies_of("log", scenario, "Policies: the first is the current policy")
     seeds = seeds_of("log", 20, 5)
     prices = _prices()

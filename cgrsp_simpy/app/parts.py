@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ct
 
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.base.table import rounded, visible
+from cgrsp_simpy.base.table import many, rounded, visible
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.plots import gantt, policy_bars, queue_length, slot_timeline, styled
 from cgrsp_simpy.plots.animation import player_page
@@ -70,7 +70,10 @@ def estimate(runs: int, model: Model) -> float:
     """Show the estimated computing time and return it, seconds."""
     seconds = runs * subject_of(model).work / subject_of(model).pace_per_s
     about = f"about {seconds:.0f} s" if seconds >= 1 else "less than a second"
-    st.caption(f"{runs:,} runs of {subject_of(model).work:,} jobs: {about}.")
+    st.caption(
+        f"{many(runs, 'run', ',')} of {many(subject_of(model).work, 'job', ',')}:"
+        f" {about}."
+    )
     return seconds
 
 
@@ -167,8 +170,8 @@ def means_of(
         with place.container():
             st.table([*kept["now"], *before], hide_index=True)
             st.caption(
-                f"Means of {len(rows) // len(policies)} seeds ± half of the 95 %"
-                " interval."
+                f"Means of {many(len(rows) // len(policies), 'seed')} ± half of the 95"
+                " % interval."
             )
         if not first:
             show()

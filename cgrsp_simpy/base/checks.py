@@ -109,7 +109,8 @@ def check_whole(
         value,
         f"a whole number >= {least}",
     )
-    most = (BILLION if least > 0 else math.inf) if most is None else most
+    if most is None:
+        most = BILLION if least > 0 else math.inf
     require(value <= most, name, value, f"at most {most:,}")  # type: ignore[operator]
 
 

@@ -196,7 +196,8 @@ def _check_parents(path: Path, folders: Iterable[Path]) -> None:
     """Raise InputError unless the first of the folders that exists is writable."""
     try:
         is_there(path)  # OSError for a name that is too long
-        there = next((folder for folder in folders if is_there(folder)), path)
+        # lexists: a link to nothing is there, but no folder can be created at it
+        there = next(filter(os.path.lexists, folders), path)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     if not there.is_dir():
@@ -302,8 +303,7 @@ def csv_rows(
     for line, row in rows:
         if extra := row.get(None):
             raise InputError(
-                f"line {line}: {len(header) + len(extra)} cells for {len(header)}"
-                " columns"
+                f"line {line}: {len(header) + len(extra)} cells, not {len(header)}"
             )
     return rows
 

@@ -368,7 +368,8 @@ def _refusal(
     """Convert the first fault to an exception; the package's errors are unchanged."""
     faults: Any = error.errors()
     for fault in faults:
-        if isinstance(raised := fault.get("ctx", {}).get("error"), Exception):
+        raised = fault.get("ctx", {}).get("error")
+        if isinstance(raised, Exception):
             return raised
     faults = [fault for fault in faults if fault["loc"][0] == faults[0]["loc"][0]]
     # a union gives a fault per alternative: those that lie deepest belong to the value

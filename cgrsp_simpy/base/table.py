@@ -262,9 +262,9 @@ def _markdown_text(text: str) -> str:
     return re.sub(r"([\\`*\[<|])", r"\\\1", words)
 
 
-def many(number: int, noun: str) -> str:
-    """Format a count with its noun."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+def many(number: float, noun: str, form: str = "") -> str:
+    """Format a count with its noun; form: of the number, such as "," for thousands."""
+    return f"{number:{form}} {noun}" + ("" if number == 1 else "s")
 
 
 def figure_text(value: Any) -> str:

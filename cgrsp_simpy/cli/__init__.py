@@ -30,6 +30,7 @@ from cgrsp_simpy.base.checks import (
     check_one_of,
     check_whole,
     nearest,
+    require,
     shown,
 )
 from cgrsp_simpy.base.files import large_files
@@ -138,6 +139,8 @@ VERBS = {  # verb -> module of this package, loaded on use, and its summary
         " or rent, advice, clusters.",
     ),
 }
+# option without a verb -> the number of words that follow
+ALONE = {"-h": 0, "--help": 0, "--version": 0, "--completion": 1}
 SILENT_S, EVERY_S = 1.0, 0.5  # delay and period of the progress line
 
 QUIET = {  # loggers, with the lowest level shown
@@ -250,13 +253,15 @@ def completion(shell: str) -> str:
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
     """Return the arguments, or a text to print."""
-    verb = words[0] if words else "-h"
+    verb, *rest = words or ["-h"]
+    surplus = rest[ALONE.get(verb, len(rest)) :]
+    require(not surplus, "arguments", " ".join(surplus), f"omitted with {verb}")
     if verb in ("-h", "--help"):
         return overview()
     if verb == "--version":
         return f"cgrsp {import_module('cgrsp_simpy').__version__}"
     if verb == "--completion":
-        return completion(words[1] if len(words) > 1 else "")
+        return completion("".join(rest))
     if verb not in VERBS:
         meant = nearest(verb, VERBS)
         if verb.startswith("-"):
@@ -265,7 +270,7 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace | str:
             meant = f"; the scenario follows the verb, as in cgrsp compare {verb}"
         allowed = ", ".join(VERBS)
         raise InputError(f"unknown verb {shown(verb)}{meant} (allowed: {allowed})")
-    args = parser_of(verb).parse_words(words[1:])
+    args = parser_of(verb).parse_words(rest)
     args.verb = verb
     return args
 

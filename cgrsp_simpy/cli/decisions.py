@@ -13,6 +13,7 @@ from typing import Any
 from cgrsp_simpy.analysis.statistics import Mean, mean
 from cgrsp_simpy.base.checks import (
     InputError,
+    check_number,
     check_one_of,
     read_as,
     require,
@@ -34,6 +35,7 @@ from cgrsp_simpy.cli.options import (
     check_omitted,
     check_work,
     checked,
+    number_of,
     rental_of,
     seeds_of,
     to_folder,
@@ -114,6 +116,7 @@ def _bound(args: argparse.Namespace) -> Answer:
     prices = group_of(args.words, "prices", Prices)
     if prices and objective != "cost":
         raise InputError(f"prices.{next(iter(prices))} requires --objective cost")
+    asked = Prices(**prices) if objective == "cost" else objective
     worded = rental_of(args, "bound")
     scenario = worded.scenario
     if args.clairvoyant:
@@ -127,7 +130,6 @@ def _bound(args: argparse.Namespace) -> Answer:
         )
         if args.frontier:
             return _frontier(args, worded, named, seeds, bin_s or BIN_S)
-        asked = Prices(**prices) if objective == "cost" else objective
         (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
         rows, title, more = _bounded(scenario, objective, seeds, bounds)
     content = document(
@@ -385,7 +387,7 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
         ),
         (
             "--budget USD",
-            float,
+            number_of("--budget", above=0),
             "upper limit of the cost of rent and slots, USD per day",
         ),
         (
@@ -409,9 +411,6 @@ def _add_advise(parser: argparse.ArgumentParser) -> None:
 def _advise(args: argparse.Namespace) -> Answer:
     prices = Prices(**group_of(args.words, "prices", Prices))
     spot_words = group_of(args.words, "spot", Spot)
-    worded, seeds = rental_of(args, "advise"), seeds_of(args)
-    scenario = worded.scenario
-    policies = args.policies or [*POLICIES]
     both = len(spot_words) in (0, len(fields(Spot)))
     require(
         both,
@@ -420,6 +419,10 @@ def _advise(args: argparse.Namespace) -> Answer:
         "spot.share and spot.per_h, both or neither, such as spot.share=.4"
         " spot.per_h=.2",
     )
+    spot = Spot(**spot_words) if spot_words else None
+    worded, seeds = rental_of(args, "advise"), seeds_of(args)
+    scenario = worded.scenario
+    policies = args.policies or [*POLICIES]
     runs = SEARCHED * len(policies) + 3 * len(seeds)
     check_work(args, subject_of(scenario).work * runs)
     advice = advise(
@@ -428,7 +431,7 @@ def _advise(args: argparse.Namespace) -> Answer:
         seeds,
         args.workers,
         prices=prices,
-        spot=Spot(**spot_words) if spot_words else None,
+        spot=spot,
         target=args.target,
         budget_usd=args.budget,
         load=args.load,
@@ -464,7 +467,9 @@ def _load(text: str) -> float:
         text.rstrip("%"),
         f"{shown(text)} must be a factor or a percentage increase, such as 1.3 or +30%",
     )
-    return 1 + number / 100 if text.endswith("%") else number
+    factor = 1 + number / 100 if text.endswith("%") else number
+    check_number("--load", factor, above=0)
+    return factor
 
 
 COMMANDS = {

@@ -23,6 +23,7 @@ from cgrsp_simpy.cli.options import (
     add_words,
     check_omitted,
     check_work,
+    number_of,
     policies_of,
     seeds_of,
 )
@@ -125,7 +126,11 @@ def _add_forecast(parser: argparse.ArgumentParser) -> None:
             "add a forecast with one more slot of this GPU type, or one more node"
             " of GPUs",
         ),
-        ("--later H", float, "add a forecast without dispatches for H hours"),
+        (
+            "--later H",
+            number_of("--later", above=0),
+            "add a forecast without dispatches for H hours",
+        ),
     )
     add_study(parser, 200, out=False)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgrsp_simpy.base.checks import (
     InputError,
+    check_number,
     check_one_of,
     check_whole,
     read_as,
@@ -19,8 +20,9 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.files import check_file, check_folder
-from cgrsp_simpy.base.table import Table
-from cgrsp_simpy.cli.parsing import Answer, formatted
+from cgrsp_simpy.base.policy import chosen
+from cgrsp_simpy.base.table import Table, many
+from cgrsp_simpy.cli.parsing import NUMBERS, Answer, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.subject import Subject, subject_of
@@ -58,6 +60,24 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise argparse.ArgumentTypeError(str(error)) from None
 
     return read_text
+
+
+def number_of(name: str, kind: type = float, **bounds: Any) -> Callable[[str], Any]:
+    """Return the type of an option whose value is a number, whole if kind is int.
+
+    name: of the option. bounds: as of `check_number` or `check_whole`.
+    """
+    check: Callable[..., None] = check_whole if kind is int else check_number
+
+    def read(text: str) -> Any:
+        value = read_as(kind, text, f"{shown(text)} must be {NUMBERS[kind]}")
+        check(name, value, **bounds)
+        return value
+
+    return checked(read)
+
+
+SEED = number_of("--seed", int, least=0)
 
 
 def _writable(check: Callable[[Path], None]) -> Callable[[str], str]:
@@ -134,8 +154,15 @@ def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
     return policies
 
 
+def check_policies_of(args: argparse.Namespace, model: Any) -> None:
+    """Raise InputError for policies that a class of models does not have."""
+    for policy in args.policies or ():
+        chosen(model.policy_label, policy, model.policies)
+
+
 def rental_of(args: argparse.Namespace, verb: str) -> Worded:
     """Return the scenario of the options; InputError unless it has rented slots."""
+    check_policies_of(args, Scenario)  # before a log is read
     worded = Worded(args.scenario, args.words)
     scenario = worded.single(verb)
     require(isinstance(scenario, Scenario), "scenario", args.scenario, RENTAL_NAMES)
@@ -215,7 +242,7 @@ def check_work(
     minutes = "a minute" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     took = f"{seconds / 3600:,.1f} hours" if seconds > 5400 else minutes
     memory = f", {held / 1e9:,.1f} GB" if held > 1e8 else ""
-    work = f"{jobs:,} jobs will be {done}, which takes about {took}{memory}"
+    work = f"{many(jobs, 'job', ',')} will be {done}, which takes about {took}{memory}"
     if (jobs / per_s > MOST_S or held > MOST_HELD) and not args.yes:
         raise InputError(f"{work}; add --yes to start anyway")
     if seconds > 60:

@@ -13,7 +13,7 @@ from typing import Any
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.base.parameters import hints
-from cgrsp_simpy.base.table import Table, cells_of, document
+from cgrsp_simpy.base.table import Table, cells_of, document, many
 from cgrsp_simpy.cli.options import (
     add_options,
     add_policies,
@@ -298,7 +298,10 @@ def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         for item in failed
     ]
     files = sum(len(item["files"]) for item in items)
-    lines.append(f"{Path(args.out) / 'manifest.md'}: {len(items)} items, {files} files")
+    lines.append(
+        f"{Path(args.out) / 'manifest.md'}: {many(len(items), 'item')},"
+        f" {many(files, 'file')}"
+    )
     return Answer("\n".join(lines), int(bool(failed)))
 
 

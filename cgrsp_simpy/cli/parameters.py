@@ -136,7 +136,7 @@ def shortened(value: Any) -> str:
     if entries and all(hasattr(entry, "name") for entry in entries):
         text = "+".join(entry.name for entry in entries)
     elif any(map(is_dataclass, entries)):
-        text = f"{len(entries)} entries"
+        text = f"list of {len(entries)}"
     else:
         text = getattr(value, "__name__", None) or word_of(value)
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."

@@ -19,11 +19,13 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.table import Table, document, many
 from cgrsp_simpy.cli.options import (
+    SEED,
     add_options,
     add_policies,
     add_words,
     check_omitted,
     checked,
+    number_of,
     to_folder,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
@@ -31,7 +33,7 @@ from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.machines import Size, rent_per_h, shared_machines
 from cgrsp_simpy.waiting.plan import Limit, bounds, plan, policy_text
-from cgrsp_simpy.waiting.policies import POLICIES
+from cgrsp_simpy.waiting.policies import POLICIES, waiting_policy
 
 log = logging.getLogger(__name__)
 SHOWN = (
@@ -71,7 +73,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         ),
         (
             "--budget AMOUNT",
-            float,
+            number_of("--budget", above=0),
             "upper limit of the interval of the bill per year",
         ),
         (
@@ -82,13 +84,17 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     )
     add_options(
         parser,
-        ("--duration H", float, "by formula: add the cost over H hours"),
+        (
+            "--duration H",
+            number_of("--duration", above=0),
+            "by formula: add the cost over H hours",
+        ),
         (
             "--growth SHARE",
             checked(_share),
             "for a log: yearly growth of the load, such as 20%%",
         ),
-        ("--seed N", int, "for a log: seed of the resampling (default: 0)"),
+        ("--seed N", SEED, "for a log: seed of the resampling (default: 0)"),
         (
             "--out DIR",
             to_folder,
@@ -103,7 +109,9 @@ def _share(text: str) -> float:
         text.removesuffix("%"),
         f"{shown(text)} must be a share, such as 0.2 or 20%",
     )
-    return number / (100 if text.endswith("%") else 1)
+    share = number / (100 if text.endswith("%") else 1)
+    check_number("--growth", share, above=-1)
+    return share
 
 
 def _plan(args: argparse.Namespace) -> Answer:
@@ -125,6 +133,16 @@ def _check_words(worded: Worded, known: tuple[str, ...]) -> None:
         require(effective, "parameter of a plan", name, allowed)
 
 
+def _policies(args: argparse.Namespace) -> list[str]:
+    """Return the policies of the options; InputError for an invalid or repeated one."""
+    policies = args.policies or [*POLICIES]
+    for text in policies:
+        waiting_policy(text)
+    differ = len({*policies}) == len(policies)
+    require(differ, "--policies", ",".join(policies), "different names")
+    return policies
+
+
 # ---- by formula ----
 
 
@@ -135,11 +153,7 @@ def _by_formula(args: argparse.Namespace) -> Answer:
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
     _check_words(worded, FORMULA)
-    if args.duration is not None:
-        check_number("--duration", args.duration, above=0)
-    source, policies = scenario.source, args.policies or [*POLICIES]
-    differ = len({*policies}) == len(policies)
-    require(differ, "--policies", ",".join(policies), "different names")
+    source, policies = scenario.source, _policies(args)
     arguments: dict[str, Any] = {
         "rate_per_s": source.rate_per_s,
         "service_s": source.service_s,
@@ -201,6 +215,16 @@ def _formula_answer(
 # ---- of a log ----
 
 
+def _worded(log: str, words: list[str]) -> Worded:
+    """Return the scenario of a log; the words are checked before the log is read."""
+    quick = [word for word in words if not word.startswith(("log.", "trace="))]
+    without_log = Worded("waiting", quick)
+    without_log.single("plan")
+    machines = ["machines"] * any(word.startswith("machines=") for word in words)
+    _check_words(without_log, (*OF_LOG, *machines))
+    return Worded("waiting", [f"trace={log}", *words])
+
+
 def _of_log(args: argparse.Namespace) -> Answer:
     words = [word for word in args.words if not word.startswith("machine=")]
     machines = [word.partition("=")[2] for word in args.words if word not in words]
@@ -214,9 +238,9 @@ def _of_log(args: argparse.Namespace) -> Answer:
     whole = machine == "whole"
     # otherwise jobs share machines by their cores
     shared = [] if whole else [f"machines=1x{machine or 64}"]
-    worded = Worded("waiting", [f"trace={args.scenario}", *words, *shared])
+    policies = _policies(args)
+    worded = _worded(args.scenario, [*words, *shared])
     scenario = worded.single("plan")
-    _check_words(worded, (*OF_LOG, *(["machines"] if shared else [])))
     jobs, sizes = scenario.source, scenario.sizes
     if whole:
         usual = Size("machine", 1, 0.0, scenario.prices.on_demand)
@@ -238,7 +262,6 @@ def _of_log(args: argparse.Namespace) -> Answer:
         for name in ("limit", "budget", "growth", "seed")
         if getattr(args, name) is not None
     }
-    policies = args.policies or [*POLICIES]
     planned = plan(
         jobs, sizes=sizes, prices=scenario.prices, policies=policies, **options
     )

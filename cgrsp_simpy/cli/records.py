@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.base.checks import check_whole, require
+from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.files import is_there, write_whole
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, many, short_text
 from cgrsp_simpy.cli.options import (
+    SEED,
     add_options,
     add_policies,
     add_words,
+    check_policies_of,
     check_work,
+    number_of,
     to_stem,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, changed, replay
+from cgrsp_simpy.cluster.scenario import Scenario as ClusterScenario
 from cgrsp_simpy.decide.verify import Again, verify
 from cgrsp_simpy.hgsp.instance import write_instance
 from cgrsp_simpy.hgsp.scenario import Scenario
@@ -237,12 +241,17 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
     """Replay the log of a path under the policies of the options."""
+    changes = vars(args).get("what_if", ())
+    # before the log is read
+    check_policies_of(args, ClusterScenario)
+    for change in changes:
+        changed(ClusterScenario(), "", change)
     worded = Worded("cluster", [f"trace={path}", *args.words])
     scenario = worded.single(args.verb)
     # each is simulated, and called twice at each of two moments per job
     calls = 5 * scenario.jobs * len(args.policies or (*SCHEDULERS, *ORDERED))
     check_work(args, calls, kept=scenario.jobs)
-    for change in vars(args).get("what_if", ()):
+    for change in changes:
         changed(scenario, "", change)  # raises InputError before the replay
     return worded, replay(scenario, args.policies)
 
@@ -280,26 +289,27 @@ def verdict(replay: Replay) -> str:
     """Describe which scheduler explains a log, or why none does."""
     recorded_s, names = replay.waits_s.get("recorded"), replay.explained_by
     if not replay.agreement:
-        reason = (
-            "the log records no starts"
-            if recorded_s is None
-            else "no moment of the log can be judged, because jobs hardly waited or"
-            " their recorded starts do not fit the cluster"
-            if (recorded_s > 0).any()
-            else "no job waited"
-        )
+        reason = "no job waited"
+        if recorded_s is None:
+            reason = "the log records no starts"
+        elif (recorded_s > 0).any():
+            reason = (
+                "no moment of the log can be judged, because jobs hardly waited or"
+                " their recorded starts do not fit the cluster"
+            )
         return f"{reason}: no scheduler agrees more than another"
     judged = len(next(iter(replay.agreement.values())))
     if not names:
         return (
             f"no scheduler explains this log: none agrees with at least"
-            f" {100 * FLOOR:.0f} % of {judged:,} moments and gives the recorded waits;"
-            f" {100 * replay.unexplained:.0f} % of these remain unexplained"
+            f" {100 * FLOOR:.0f} % of {many(judged, 'moment', ',')} and gives the"
+            f" recorded waits; {100 * replay.unexplained:.0f} % of these remain"
+            " unexplained"
         )
     return (
         f"{'tie: ' * (len(names) > 1)}{', '.join(names)} explain"
-        f"{'s' * (len(names) == 1)} this log, judged at {judged:,} moments; simulated"
-        f" with placement {replay.scenario.placement}"
+        f"{'s' * (len(names) == 1)} this log, judged at {many(judged, 'moment', ',')};"
+        f" simulated with placement {replay.scenario.placement}"
     )
 
 
@@ -315,8 +325,13 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
     )
     add_options(
         parser,
-        ("--sample N", int, "number of tasks to run again (default: %(default)s)", 5),
-        ("--seed N", int, "seed of the sample (default: %(default)s)", 0),
+        (
+            "--sample N",
+            number_of("--sample", int, least=1),
+            "number of tasks to run again (default: %(default)s)",
+            5,
+        ),
+        ("--seed N", SEED, "seed of the sample (default: %(default)s)", 0),
         (
             "--run-code",
             bool,
@@ -357,7 +372,7 @@ def _add_sample(parser: argparse.ArgumentParser) -> None:
         " of 600 jobs over two days)",
     )
     add_words(parser, "parameters of the level, such as source.tasks=50")
-    add_options(parser, ("--seed N", int, "seed of the tasks (default: 0)"))
+    add_options(parser, ("--seed N", SEED, "seed of the tasks (default: 0)"))
 
 
 def _sample(args: argparse.Namespace) -> Answer:
@@ -385,13 +400,11 @@ def _sample(args: argparse.Namespace) -> Answer:
 
 
 def _tasks(args: argparse.Namespace, file: Path) -> Answer:
-    seed = args.seed or 0
-    check_whole("--seed", seed, least=0)
     scenario = Worded(args.scenario, args.words).single("sample")
     is_hgsp = isinstance(scenario, Scenario)
     require(is_hgsp, "scenario", args.scenario, "hgsp or hgsp:LEVEL")
     require(not is_there(file), "FILE.csv", args.file, "a file that does not exist yet")
-    instance = subject_of(scenario).draw(seed)
+    instance = subject_of(scenario).draw(args.seed or 0)
     write_instance(instance, file)
     hours = instance.arrival_s[-1] / 3600
     gpus = ", ".join(gpu.name for gpu in instance.gpus)

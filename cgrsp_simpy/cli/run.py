@@ -11,7 +11,6 @@ from typing import Any
 
 from cgrsp_simpy.base.checks import (
     InputError,
-    check_whole,
     require,
     shown,
 )
@@ -28,6 +27,7 @@ from cgrsp_simpy.base.table import (
 )
 from cgrsp_simpy.cli.decisions import check_bounds
 from cgrsp_simpy.cli.options import (
+    SEED,
     add_options,
     add_policies,
     add_scenario,
@@ -91,14 +91,13 @@ def _add_run_options(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) ->
             "policy, written as in --policies of compare (default: the first of"
             " the scenario)",
         ),
-        ("--seed N", int, "seed (default: %(default)s)", 0),
+        ("--seed N", SEED, "seed (default: %(default)s)", 0),
         *rows,
     )
 
 
 def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
     """Return the checked scenario, subject and policies of the options."""
-    check_whole("--seed", args.seed, least=0)
     worded = Worded(args.scenario, args.words)
     subject = subject_of(worded.single(args.verb))
     policies = args.policy or [*subject.default_policies()][:1] or [subject.model.name]
@@ -136,9 +135,9 @@ def _add_step(parser: argparse.ArgumentParser) -> None:
 
 
 def _step(args: argparse.Namespace) -> Answer:
+    recorder = ModelRecorder(from_time=vars(args)["from"], steps=args.steps)
     worded, subject, policies = _run_of(args)
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
-    recorder = ModelRecorder(from_time=vars(args)["from"], steps=args.steps)
     with errors_of(args.scenario):
         subject.record(policies[0], args.seed, recorder)
     recorder.to_html(
@@ -149,8 +148,10 @@ def _step(args: argparse.Namespace) -> Answer:
 
 def _run(args: argparse.Namespace) -> Answer:
     """Run a policy, or two next to each other for an animation."""
+    _check_show(args)
     worded, subject, policies = _run_of(args)
-    _check_show(args, policies)
+    if args.show and not subject.has_timeline:
+        subject.simulation(policies[0], args.seed)  # raises InputError
     if args.by is not None:
         subject.report.check_column(args.by)
     with errors_of(args.scenario):
@@ -246,8 +247,8 @@ def grouped_answer(
 # ---- what is shown of a run ----
 
 
-def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
-    """Raise InputError, before any run, for a --show value that cannot be shown.
+def _check_show(args: argparse.Namespace) -> None:
+    """Raise InputError, before any work, for a --show value that cannot be shown.
 
     This includes events in JSON or CSV, and a second policy that no value shows.
     """
@@ -273,6 +274,7 @@ def _check_show(args: argparse.Namespace, policies: Sequence[str]) -> None:
                 what,
                 "omitted: only runs of cluster have such a schedule",
             )
+    policies = args.policy or []
     film = any(_suffix(what) in FILMS for what in args.show)
     require(
         len(policies) <= 1 + (film and args.by is None),
@@ -383,6 +385,9 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(args: argparse.Namespace) -> Answer:
+    if args.by is not None:
+        useless = ("out", "precision", "workers", "gap")
+        check_omitted(args, useless, "omitted if --by is given")
     worded = Worded(args.scenario, args.words)
     if isinstance(worded.scenario, FunctionModel):
         return _compare_alternatives(args, worded)
@@ -394,8 +399,6 @@ def _compare(args: argparse.Namespace) -> Answer:
     jobs = subject.work_of(policies) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     if args.by is not None:
-        useless = ("out", "precision", "workers", "gap")
-        check_omitted(args, useless, "omitted if --by is given")
         named = check_policies(policies, scenario)
         rows = by_column(scenario, named, seeds, args.by)
         return grouped_answer(args, worded, rows, [*named], [*seeds])

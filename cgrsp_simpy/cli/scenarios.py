@@ -312,7 +312,7 @@ def _waiting(variant: str, words: Words) -> Any:
     if not jobs.run_s.any():
         raise InputError(
             f"{jobs.name}: the price per hour of work is undefined: its"
-            f" {jobs.jobs:,} jobs run for 0 s"
+            " jobs run for 0 s"
         )
     return Scenario(jobs)
 
@@ -330,8 +330,8 @@ def _cluster(variant: str, words: Words) -> Any:
     nodes = nodes_of(text) if text else cluster_of(table)
     if nodes and not text:
         log.info(
-            "%s: its header has %d processors on %d nodes, which count as GPUs",
-            *(path, nodes.gpus, len(nodes.sizes)),
+            "%s: its header has %s on %s, which count as GPUs",
+            *(path, many(nodes.gpus, "processor"), many(len(nodes.sizes), "node")),
         )
     nodes = nodes or PAPER_CLUSTER
     qos: dict[str, Any] = {name: number_or_text(rank) for name, rank in ranks.items()}
@@ -427,7 +427,7 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     lead_h = jobs.submit_s[0] / 3600
     begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
-        f"{scenario.name}: {jobs.jobs} job{'s' * (jobs.jobs > 1)} over"
+        f"{scenario.name}: {many(jobs.jobs, 'job')} over"
         f" {span}{pace}{begun}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
         f" % {most:.0f} s; "
         + (

@@ -83,7 +83,8 @@ class Profile:
             end_s = starts_s[first] + time_s
             # until the end of the job, or a step without room
             for over in range(over, bisect_left(starts_s, end_s, over)):  # noqa: B020
-                if not fits(left := free & steps[over], gpus):
+                left = free & steps[over]
+                if not fits(left, gpus):
                     break
                 free = left
             else:
@@ -99,7 +100,8 @@ class Profile:
         """Return the first step from which a job fits up to `over`, and free GPUs."""
         fits, first, free = self.nodes.fits, over, self.nodes.all
         for step in reversed(self.free[:over]):
-            if not fits(left := free & step, gpus):
+            left = free & step
+            if not fits(left, gpus):
                 break
             first, free = first - 1, left
         return first, free
@@ -284,7 +286,8 @@ class Conservative:
             from_s = min(starts_s[place - 1], before_s - times_s[place - 1])
         earliest = self._profile.earliest(need, time_s, before_s, from_s)
         if earliest and before_s < inf:
-            self._earliest = {need: (times_s := [], starts_s := [])}
+            times_s, starts_s = [], []
+            self._earliest = {need: (times_s, starts_s)}
         self.reserved[job] = earliest or self.reserved[job]
         self._profile.take(self.reserved[job])
         start_s = self.reserved[job].start_s

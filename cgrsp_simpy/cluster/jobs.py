@@ -322,7 +322,10 @@ class Mix:
         for name, number in classes.items():
             shares = getattr(self, name)
             require(
-                len(shares) == number, name, shares, f"{number} shares, one per class"
+                len(shares) == number,
+                name,
+                shares,
+                f"{many(number, 'share')}, one per class",
             )
         for earlier, later in pairwise(self.edges_s):
             check_number("limits_s, longest_s", later, above=earlier)

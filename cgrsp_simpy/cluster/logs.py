@@ -110,7 +110,7 @@ def jobs_of(
     load = jobs.load(cluster)
     log.info(
         "%s: %s read; GPUs per job %.2f on average, at most %d; estimates shorter"
-        " than the run: %d, equal to it: %d; unknown: %s; %s %d GPUs",
+        " than the run: %d, equal to it: %d; unknown: %s; %s %s",
         table.path,
         many(jobs.jobs, "job"),
         jobs.gpus.mean(),
@@ -122,7 +122,7 @@ def jobs_of(
         )
         or "none",
         f"offered load {load:.3g} of" if np.isfinite(load) else "all at once, on",
-        cluster.gpus,
+        many(cluster.gpus, "GPU"),
     )
     return jobs
 

@@ -368,8 +368,9 @@ def agreement(
     def recorded(view: View) -> Iterator[Any]:
         nonlocal arrived, late
         now_s = view.now_s
-        for job in range(arrived, arrived := len(view.gpus)):
-            insort(waiting, (start_s[job], job))
+        while arrived < len(view.gpus):
+            insort(waiting, (start_s[arrived], arrived))
+            arrived += 1
         due = bisect_right(waiting, (now_s, np.inf))
         soon = bisect_right(waiting, (now_s + GRACE_S, np.inf))
         jobs = [job for _, job in waiting[:soon]]

@@ -236,10 +236,7 @@ class Scenario(Model):
     def name(self) -> str:
         """Description of the jobs and the cluster."""
         gpus, nodes = self.cluster.gpus, len(self.cluster.sizes)
-        return (
-            f"{self.offered}, {gpus} GPU{'s' * (gpus > 1)} on {nodes}"
-            f" node{'s' * (nodes > 1)}"
-        )
+        return f"{self.offered}, {many(gpus, 'GPU')} on {many(nodes, 'node')}"
 
     @property
     def offered(self) -> str:

@@ -240,7 +240,8 @@ class Graph:
         heapify(ready)
         answer: list[int] = []
         while ready:
-            answer.append(node := heappop(ready)[1])
+            _, node = heappop(ready)
+            answer.append(node)
             for after in self.successors[node].tolist():
                 missing[after] -= 1
                 if missing[after] == 0:

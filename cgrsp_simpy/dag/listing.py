@@ -289,7 +289,8 @@ def min_min(problem: Problem, seed: int = 0) -> Plan:  # noqa: ARG001
         takes_s = np.where(room.on[unit, None] < 0, whole_s, problem.time_s[ready])
         ends_s = np.maximum(ready_s[ready], draft.free_s) + takes_s
         ends_s = np.where(room.allowed_each(unit), ends_s, np.inf)
-        draft.place(node := ready.pop(int(ends_s.min(axis=1).argmin())))
+        node = ready.pop(int(ends_s.min(axis=1).argmin()))
+        draft.place(node)
         for after in graph.successors[node].tolist():
             missing[after] -= 1
             if not missing[after]:

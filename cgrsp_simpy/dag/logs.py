@@ -51,7 +51,8 @@ def read_wfformat(path: str | Path) -> Graph:
             name=table.path.name.removesuffix(".gz").removesuffix(".json"),
             tags=table.tags,
         )
-    log.info("%s: %d nodes and %d edges read", path, graph.nodes, len(graph.edges))
+    counts = many(graph.nodes, "node"), many(len(graph.edges), "edge")
+    log.info("%s: %s and %s read", path, *counts)
     return graph
 
 
@@ -107,7 +108,7 @@ def read_alibaba(
                 log,
                 table.path,
                 strict,
-                f"{len(bad)} fault{'s' * (len(bad) > 1)}: {listed(bad)}",
+                f"{many(len(bad), 'fault')}: {listed(bad)}",
                 "jobs left out",
             )
         if not graphs:

@@ -23,6 +23,7 @@ from cgrsp_simpy.base.checks import (
     set_columns,
 )
 from cgrsp_simpy.base.parameters import declared, parameter
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.dag.platform import Platform
 
@@ -62,7 +63,7 @@ class Problem:
         if resident_mb or held_mb:
             units = len(np.unique(graph.unit[group == group[node]]))
             text += (
-                f": {resident_mb} resident, of {units} unit{'s' * (units > 1)},"
+                f": {resident_mb} resident, of {many(units, 'unit')},"
                 f" {held_mb:.0f} held between nodes, as activations,"
                 f" {graph.memory_mb[node]} of its own"
             )
@@ -201,7 +202,7 @@ class Plan:
         if self.order is not None:
             if not np.array_equal(np.sort(self.order), np.arange(graph.nodes)):
                 raise InputError(
-                    f"order must contain each of the {graph.nodes} nodes once"
+                    f"order must contain each of {many(graph.nodes, 'node')} once"
                 )
             before, after = graph.edges.T
             place = np.argsort(self.order)

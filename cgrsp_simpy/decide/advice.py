@@ -441,7 +441,7 @@ class Advice(Results):
                 if days is None
                 else (
                     f"; for days like these {days.low:.2f} to {days.high:.2f} USD"
-                    f" (bootstrap of {self.whole_days} days in blocks of"
+                    f" (bootstrap of {many(self.whole_days, 'day')} in blocks of"
                     f" {self.block_days})"
                 )
             )
@@ -588,16 +588,13 @@ class Advice(Results):
 
     def kind(self, option: Option) -> str:
         """Return the kind of change that an option makes, in a few words."""
-        later = option == self.now._replace(policy=f"{self.now.policy}-later")
+        if option.types.startswith("spot "):
+            return "spot"
+        if option == self.now._replace(policy=f"{self.now.policy}-later"):
+            return "start later"
         changed = ", ".join(self.search.changed(option)) or "today"
         return (
-            "spot"
-            if option.types.startswith("spot ")
-            else "start later"
-            if later
-            else changed.replace("slots", "slots by the hour")
-            if option.hours
-            else changed
+            changed.replace("slots", "slots by the hour") if option.hours else changed
         )
 
     @cached_property
@@ -652,7 +649,7 @@ class Advice(Results):
         ]
         days, spot = self.trials.days, self.trials.spot
         note = (
-            f"A run counts as {days:.3g} day{'s' * (days > 1)}. ± precedes the half"
+            f"A run counts as {many(days, 'day', '.3g')}. ± precedes the half"
             " width of a 95 % interval."
         )
         if spot:

@@ -138,6 +138,8 @@ class MonthRun:
 class MonthSubject(Subject):
     """Runs of months; each day is a separate run with a new policy object."""
 
+    has_timeline = False
+
     @property
     def common(self) -> str:  # type: ignore[override]
         """The name "record" if a market is replayed: all months share one record."""

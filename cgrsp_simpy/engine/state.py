@@ -168,7 +168,8 @@ class State:
         """
         table = {**mapping("the file", table)}
         for name in ("waiting", "running"):
-            if isinstance(rows := table.get(name), list):
+            rows = table.get(name)
+            if isinstance(rows, list):
                 number, most = len(rows), f"at most {MOST_JOBS:,}"
                 require(number <= MOST_JOBS, f"jobs {name}", number, most)
         if table.get("wake_s", 0.0) is None:

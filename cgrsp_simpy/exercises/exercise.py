@@ -296,7 +296,8 @@ def system(
     capacity: float = 1, kind: Callable[..., Any] = simpy.Resource
 ) -> tuple[Environment, Any]:
     """Return an environment and a resource in it."""
-    return (env := Environment()), kind(env, capacity)
+    env = Environment()
+    return env, kind(env, capacity)
 
 
 def results(

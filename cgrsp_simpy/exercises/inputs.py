@@ -110,6 +110,7 @@ def arrivals_fault(submitted: Any, seed: int) -> str:
     halves, expected = (x.reshape(-1, 48, 5).sum(axis=2) for x in (counts, MEAN_COUNTS))
     dispersion = np.mean((halves - expected) ** 2 / expected) - 1
     sd = math.sqrt(np.mean(2 + 1 / expected) / halves.size)
+    hourly = means.reshape(24, 10).sum(axis=1)
     faults = {
         "draw all random numbers from `rng`": (
             day != arrivals[: len(day)]
@@ -120,9 +121,7 @@ def arrivals_fault(submitted: Any, seed: int) -> str:
         "the means are right, but the counts do not vary as Poisson counts": (
             not wrong.any()
         ),
-        "the rate is the same in all hours": (
-            np.ptp(hourly := means.reshape(24, 10).sum(axis=1)) < hourly.max() / 2
-        ),
+        "the rate is the same in all hours": (np.ptp(hourly) < hourly.max() / 2),
         "the counts are wrong around 8 or 20 o'clock: the rate changes while the"
         " process waits": not (wrong[:70].any() or wrong[110:190].any()),
         "there should be 10 arrivals per hour from 8 to 20 o'clock, else 2, at any"
@@ -140,12 +139,8 @@ def _served(
     gaps: Any, priorities: Any, works: Any, *, at_service: bool = False
 ) -> np.ndarray:
     """Return arrivals and departures at one desk with priorities."""
-    times = ends(
-        arrivals := np.cumsum(gaps),
-        works,
-        lambda n, _: priorities[n],
-        at_service=at_service,
-    )
+    arrivals = np.cumsum(gaps)
+    times = ends(arrivals, works, lambda n, _: priorities[n], at_service=at_service)
     return np.array([arrivals, times])
 
 
@@ -170,7 +165,8 @@ def _d(n: int, family: Any, *parameters: float, side: Any = "two-sided") -> floa
 
 def _p(n: int, fitted: int, family: Any = stats.gamma) -> float:
     """Return the p of a chi-square test with 20 equiprobable cells; fitted: ddof."""
-    cdf = family(*family.fit(x := _service_s(n), floc=0)).cdf
+    x = _service_s(n)
+    cdf = family(*family.fit(x, floc=0)).cdf
     cells = np.histogram(cdf(x), 20, range=(0, 1))[0]
     return float(stats.chisquare(cells, ddof=fitted).pvalue)
 

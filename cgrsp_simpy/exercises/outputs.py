@@ -66,7 +66,8 @@ def _closing(gaps: Any, works: Any, closes: float) -> np.ndarray:
     """Return the number of arrivals before closing, begin and end of the last service,
     and the time of the last event, which may be the next arrival.
     """
-    inside = np.sum((arrivals := np.cumsum(gaps)) <= closes)
+    arrivals = np.cumsum(gaps)
+    inside = np.sum(arrivals <= closes)
     end = (arrivals + _responses(gaps, works))[inside - 1]
     return np.array(
         [inside, end - works[inside - 1], end, max([end, *arrivals[inside:][:1]])]
@@ -96,7 +97,8 @@ def _over_time(times: Callable[..., Any], last: int = 1) -> Callable[..., float]
 
 
 def _at_arrivals(gaps: Any, works: Any, servers: int) -> float:
-    times = (arrivals := np.cumsum(gaps)) + _responses(gaps, works, servers)
+    arrivals = np.cumsum(gaps)
+    times = arrivals + _responses(gaps, works, servers)
     return float(np.mean([np.sum(times[:k] > at) for k, at in enumerate(arrivals)]))
 
 
@@ -118,7 +120,8 @@ def _joined(
 
 def _shortest(gaps: Any, works: Any, *, sign: int = 1) -> float:
     """Return the mean wait if the shortest work is next; for sign -1, the longest."""
-    times = ends(arrivals := np.cumsum(gaps), works, lambda n, _: sign * works[n])
+    arrivals = np.cumsum(gaps)
+    times = ends(arrivals, works, lambda n, _: sign * works[n])
     return float(np.mean(times - works - arrivals))
 
 

@@ -65,7 +65,10 @@ def new_cell(kind: str, source: str, name: str) -> Any:
 
 
 def run(written: Any, folder: str | Path) -> None:
-    """Run a notebook in place, with the folder as the kernel's working directory."""
+    """Run a notebook in place, with the folder as the kernel's working directory.
+
+    Raises InputError if its code fails, or does not end.
+    """
     client = _needed("nbclient").NotebookClient
     settings: dict[str, Any] = {
         "kernel_name": "python3",
@@ -76,7 +79,15 @@ def run(written: Any, folder: str | Path) -> None:
     }
     # with MPLBACKEND set, the kernel would not show pictures inline
     env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
-    client(written, **settings).execute(env=env)
+    errors = _needed("nbclient.exceptions")
+    try:
+        client(written, **settings).execute(env=env)
+    except errors.CellExecutionError as error:
+        fault = f"{error.ename}: {error.evalue}"
+        raise InputError(f"the code of the lecture fails: {fault}") from None
+    except (errors.CellTimeoutError, errors.DeadKernelError) as error:
+        fault = str(error).splitlines()[0]
+        raise InputError(f"the code of the lecture does not end: {fault}") from None
 
 
 def slides(script: str) -> str:

@@ -437,7 +437,7 @@ def read_orlib(
             )
             could = f" ({fitting} would fit)" if sizes else ""
             message = (
-                f"{number} numbers do not determine the number of tasks per"
+                f"{many(number, 'number')} cannot determine the number of tasks per"
                 f" instance{could}"
             )
             raise InputError(f"{message}; specify it with tasks=N")
@@ -445,7 +445,7 @@ def read_orlib(
             number > 0 and number % (3 * n) == 0,
             "numbers",
             number,
-            f"a multiple of {3 * n}, three for each of {n} tasks",
+            f"a multiple of {3 * n}, three for each of {many(n, 'task')}",
         )
         held = number // (3 * n)
         require(index <= held, "index", index, f"a number from 1 to {held}")

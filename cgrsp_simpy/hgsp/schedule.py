@@ -13,6 +13,7 @@ import numpy as np
 
 from cgrsp_simpy.base.arrays import Floats, Ints
 from cgrsp_simpy.base.checks import InputError, entries_of, numbers, require
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import claims_table
 from cgrsp_simpy.engine.report import rows_of
@@ -197,7 +198,9 @@ def greedy_assignment(
     """
     tasks = numbers("order", entries_of("order", order, "a list of tasks"), "f8")
     if not np.array_equal(np.sort(tasks, axis=None), np.arange(instance.tasks)):
-        raise InputError(f"order must contain each of the {instance.tasks} tasks once")
+        raise InputError(
+            f"order must contain each of {many(instance.tasks, 'task')} once"
+        )
     gpu, free_s = np.zeros(instance.tasks, np.int64), instance.free_s.copy()
     start_s, finish_s = np.zeros((2, instance.tasks))
     for task in tasks.astype(int).tolist():

@@ -99,7 +99,8 @@ class Batch:
                 self.woken = env.event()
                 yield self.woken
             # requests that join at this instant are in the step
-            env.schedule(closing := ScheduledEvent(env), PATIENCE_PRIORITY)
+            closing = ScheduledEvent(env)
+            env.schedule(closing, PATIENCE_PRIORITY)
             yield closing
             prompts, tokens, done = self._prefilled()
             seconds = self.step_s(prompts, tokens, self.batch, self.context)

@@ -30,6 +30,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.logs import Reading, Tags, read_log
 
 TOKENS = ("prompt_tokens", "output_tokens")
@@ -132,7 +133,7 @@ class Offered:
     @property
     def name(self) -> str:
         """The number of requests, for tables."""
-        return f"{self.requests} drawn requests"
+        return many(self.requests, "drawn request")
 
     def draw(self, draw: Draw) -> RequestList:
         """Return the requests of a run."""

@@ -236,7 +236,7 @@ def _columns(
             )
             raise InputError(
                 f"line {line}: not a row of the format {format.name}, {format.about}"
-                f" ({len(cells)} fields, not {widths})"
+                f" ({many(len(cells), 'field')}, not {widths})"
             )
     if lacking := _lacking(format, fields, names):
         # other content than a table's header is not shown
@@ -372,7 +372,7 @@ def _take_all(content: _Content, format: Format, where: tuple[str, str] | None) 
                 content.bad.append(
                     Fault(
                         line,
-                        f"{len(cells)} fields, not {content.width}",
+                        f"{many(len(cells), 'field')}, not {content.width}",
                         "" if group is None else _cell(cells, group),
                     )
                 )
@@ -571,9 +571,9 @@ def _joined(read: Log, part: re.Pattern[str] | None) -> Log:
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
     log.info(
-        "%s: %s are counted with the first of their job",
+        "%s: counted with the first of their job: %s",
         read.path,
-        f"{len(read) - len(first)} parts of heterogeneous jobs",
+        f"{many(len(read) - len(first), 'part')} of heterogeneous jobs",
     )
     sums = {
         name: np.bincount(place, np.nan_to_num(read[name]))[order].astype(np.float64)
@@ -619,7 +619,7 @@ def _check_times(kept: Log, strict: bool) -> None:
     allowed = f"at most {MOST_YEARS}; do all times have the same format?"
     years = round(span_s / YEAR_S, 1)
     require(years <= MOST_YEARS, "years between submissions", years, allowed)
-    early = np.count_nonzero(kept.get("start_s", np.inf) < submit_s - CLOCK_S)
+    early = int(np.sum(kept.get("start_s", np.inf) < submit_s - CLOCK_S))
     days = kept.start is None and DAYS[0] <= first_s < first_s + span_s <= DAYS[1]
     for fault, problem, remedy in (
         (early, f"{many(early, 'job')} with a start before the submission", "no wait"),
@@ -657,7 +657,7 @@ def _report(path: Path, content: _Content, strict: bool) -> Report:
             log,
             path,
             strict,
-            f"{len(bad)} bad row{'s' * (len(bad) > 1)}: {listed(faults)}",
+            f"{many(len(bad), 'bad row')}: {listed(faults)}",
             "left out",
         )
     return report

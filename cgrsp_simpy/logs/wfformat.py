@@ -81,9 +81,10 @@ def _since(task: Any) -> Any:
     if not isinstance(task, dict):
         return task
     new = {SINCE.get(key, key): value for key, value in task.items()}
-    if isinstance(kb := new.get("memoryInBytes"), float):
+    kb, files = new.get("memoryInBytes"), new.get("files")
+    if isinstance(kb, float):
         new["memoryInBytes"] = 1000 * kb
-    if isinstance(files := new.get("files"), list):
+    if isinstance(files, list):
         new["files"] = [_since(file) for file in files]
     return new
 

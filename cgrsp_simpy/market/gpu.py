@@ -106,7 +106,7 @@ def read_gpus(path: str | Path, memory_gb: float = 0.0) -> tuple[GpuType, ...]:
             bool(types),
             "memory_gb",
             memory_gb,
-            f"at most the memory of the largest of the {len(rows)} types in the list",
+            "at most the memory of the largest type in the list",
         )
     return tuple(types)
 

@@ -70,7 +70,7 @@ from cgrsp_simpy.base.files import (
 )
 from cgrsp_simpy.base.files import Rows as LogRows
 from cgrsp_simpy.base.parameters import Count, Entries, checked, declared
-from cgrsp_simpy.base.table import grouped
+from cgrsp_simpy.base.table import grouped, many
 
 log = logging.getLogger(__name__)
 NOT_FETCHED = -1  # status of a snapshot without data
@@ -191,7 +191,7 @@ def _status(row: Row, most: int) -> int:
     """Return a snapshot's status; most: greatest number of instances in the series."""
     if row.instances is None:
         return row.status
-    return 2 if not row.instances else 0 if row.instances == most else 1
+    return 0 if row.instances == most else 1 if row.instances else 2
 
 
 # ---- JSON ----
@@ -233,7 +233,7 @@ def _of_trace(path: Path, trace: dict[str, Any]) -> list[Row]:
         isinstance(prices, list) and len(prices) == len(data),
         "prices",
         prices,
-        f"a list of {len(data)} prices, one per poll",
+        f"a list of {many(len(data), 'price')}, one per poll",
     )
     rows = []
     for place, (count, usd) in enumerate(zip(data, prices)):
@@ -316,7 +316,7 @@ def _cells(names: list[str], table: LogRows) -> Iterator[tuple[int, dict[str, st
             fault = (
                 cells
                 if isinstance(cells, str)
-                else f"{len(cells)} cells, not {len(names)}"
+                else f"{many(len(cells), 'cell')}, not {len(names)}"
             )
             raise InputError(f"line {line}: {fault}")
         yield line, dict(zip(names, (cell.strip() for cell in cells)))

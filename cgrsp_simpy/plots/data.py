@@ -98,13 +98,9 @@ def found(
 
 def time_unit(span_s: float) -> tuple[float, str]:
     """Return the best unit for a time span, as its length in seconds and its name."""
-    return (
-        (3600.0, "h")
-        if span_s >= 3 * 3600
-        else (60.0, "min")
-        if span_s >= 600
-        else (1.0, "s")
-    )
+    if span_s >= 3 * 3600:
+        return 3600.0, "h"
+    return (60.0, "min") if span_s >= 600 else (1.0, "s")
 
 
 def runs_of(runs: AnyRun | Iterable[AnyRun]) -> list[AnyRun]:

@@ -443,7 +443,7 @@ def _chosen(timeline: Timeline, jobs: Iterable[int] | None) -> Timeline:
     if jobs is None:
         return timeline
     known = timeline.visits["job"]
-    allowed = f"ids of the run's {len(known)} jobs"
+    allowed = f"ids of the run's {many(len(known), 'job')}"
     wanted = entries_of("jobs", jobs, allowed)
     for job in wanted:
         require(job in known, "jobs", job, allowed)

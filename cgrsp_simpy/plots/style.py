@@ -257,7 +257,8 @@ def styled(style: Style = "print") -> AbstractContextManager[None]:
 
 def colour_of(policy: str) -> str | None:
     """Return the colour of a built-in policy, with or without parameters, or None."""
-    return look.colour if (look := LOOKS.get(_base(policy))) else None
+    look = LOOKS.get(_base(policy))
+    return look.colour if look else None
 
 
 def looks(policies: Iterable[str]) -> list[Look]:

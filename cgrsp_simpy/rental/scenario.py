@@ -13,6 +13,7 @@ from cgrsp_simpy.base.checks import InputError, check_one_of, require
 from cgrsp_simpy.base.files import faults_of, read_toml, toml_text, write_whole
 from cgrsp_simpy.base.parameters import Entries, declared, parameter, rule
 from cgrsp_simpy.base.streams import Draw
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.resources import ResourceSpec, slots
@@ -235,7 +236,7 @@ class Scenario(Model):
             for name in referred:
                 check_one_of(what, name, names)
         levels = len(self.workload.mix)
-        allowed = f"one time for each of {levels} levels"
+        allowed = f"one time for each of {many(levels, 'level')}"
         for gpu in dict.fromkeys((*self.slots, *self.gpus)):
             times = gpu.mean_execution_s
             require(
@@ -277,7 +278,7 @@ class Scenario(Model):
                 len(sigma) >= levels,
                 "sigma",
                 sigma,
-                f"one number for each of {levels} levels",
+                f"one number for each of {many(levels, 'level')}",
             )
 
     def _check_terms(self) -> None:

@@ -22,6 +22,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.market.model import Market, one_per_type
 from cgrsp_simpy.rental.job import HOURS
 
@@ -121,7 +122,7 @@ def describe_hours(hours: Sequence[tuple[float, int]]) -> str:
         for (begin, number), end in zip(hours, ends)
         if number > least
     ]
-    return ", ".join([f"{least} slot{'s' * (least != 1)}", *spans])
+    return ", ".join([many(least, "slot"), *spans])
 
 
 def slot_hours(slots: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -120,7 +120,8 @@ def described(
     gpus = _made(GpuType, file, "gpu") or THESIS_GPUS
     workload = _workload(file.get("workload"), path)
     market = dict(mapping("[market]", file.get("market", {})))
-    if isinstance(clock := market.get("clock", "calibrated"), str):
+    clock = market.get("clock", "calibrated")
+    if isinstance(clock, str):
         market["clock"] = clock_of(clock, workload)
     return kind(
         name=str(file.get("name", path.stem)),

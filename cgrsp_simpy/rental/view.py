@@ -16,6 +16,7 @@ from cgrsp_simpy.base.checks import shown
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.policy import AssignmentError, Suspend, Wake
 from cgrsp_simpy.base.streams import stream, uniforms
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.resources import ResourceSubset, lowest_bit
 from cgrsp_simpy.engine.simulation import Simulation
@@ -429,7 +430,9 @@ class View:
         job = claim.job
         views = chosen if type(chosen) in (tuple, list, ResourceSubset) else (chosen,)
         if len(views) != job.gpus:
-            raise AssignmentError(f"{len(views)} slots; the job needs {job.gpus}")
+            raise AssignmentError(
+                f"{many(len(views), 'slot')}; the job needs {job.gpus}"
+            )
         level, mean_s, gpus = job.complexity - 1, 0.0, []
         for view in views:
             self._check(view)

@@ -34,6 +34,7 @@ from cgrsp_simpy.base.parameters import (
     rule,
 )
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.logs import NO_TIME, Log, Reading, Tags
 from cgrsp_simpy.rental.job import (
     HOURS,
@@ -211,7 +212,7 @@ class _DrawnJobs(_OfColumns):
 
     def __post_init__(self) -> None:
         levels = len(self.complexity_mix)
-        allowed = f"{levels} shares, as many as the workload has"
+        allowed = f"{many(levels, 'share')}, as many as the workload has"
         for part in self.classes:
             mix = part.complexity_mix
             require(

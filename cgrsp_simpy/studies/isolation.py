@@ -147,7 +147,8 @@ def importing(modules: Iterable[ModuleType]) -> Iterator[None]:
 
 def _check_copyable(what: str, name: str, value: Any) -> None:
     try:
-        (pickler := ByValue()).loads(pickler.dumps(value))
+        pickler = ByValue()
+        pickler.loads(pickler.dumps(value))
     except Exception as error:
         raise InputError(
             f"{what} {name!r} cannot be copied for each run: {error_text(error)};"

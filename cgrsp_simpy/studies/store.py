@@ -366,7 +366,7 @@ def _short(value: Any) -> str:
         return text
     many = isinstance(value, list)
     return (
-        f"{len(value)} entries, {text[:30]}...{text[-15:]}"
+        f"a list of {len(value)}, {text[:30]}...{text[-15:]}"
         if many
         else f"{text[:60]}..."
     )

@@ -405,7 +405,7 @@ def interval(value: Mean, count: int, sign: str = "") -> str:
     form = digits(max(abs(value.mean), half))
     text = f"{value.mean:{sign}z{form}}"
     if not math.isnan(value.low):
-        text += f" ±{half:5.2f}" if form == ".2f" else f" ± {half:{form}}"
+        text += f" ± {half:{form}}"
     return text if value.n == count else f"{text} (n {value.n})"
 
 

@@ -58,12 +58,14 @@ class Subject:
 
     report: the model's Report. common: noun for what runs of several seeds share, such
     as a starting day on a replayed market; "" if they are independent. is_random:
-    whether results depend on the seed; if not, a single run is made. pace_per_s: jobs
-    per second that one process simulates, roughly, for estimates of computing time.
+    whether results depend on the seed; if not, a single run is made. has_timeline:
+    whether a run is one simulation, which pictures show. pace_per_s: jobs per second
+    that one process simulates, roughly, for estimates of computing time.
     """
 
     common: str = ""
     is_random: bool = True
+    has_timeline: ClassVar[bool] = True
     pace_per_s: ClassVar[float] = 30_000.0
 
     def __init__(self, model: Any) -> None:

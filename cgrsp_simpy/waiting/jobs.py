@@ -63,10 +63,7 @@ class Job(NamedTuple):
 
     def __str__(self) -> str:
         memory = f", {self.memory_gb:g} GB" if self.memory_gb else ""
-        return (
-            f"{self.run_s:.2f} s on {self.cores}"
-            f" core{'s' if self.cores > 1 else ''}{memory}"
-        )
+        return f"{self.run_s:.2f} s on {many(self.cores, 'core')}{memory}"
 
 
 # two are equal only if they are the same object, which is found at once
@@ -244,7 +241,7 @@ class BurstyJobs:
 
     def __str__(self) -> str:
         return (
-            f"{self.jobs} bursty jobs ({self.rate_per_s:g}/s, mean"
+            f"{many(self.jobs, 'bursty job')} ({self.rate_per_s:g}/s, mean"
             f" {self.mean_run_s:g} s)"
         )
 
@@ -365,8 +362,8 @@ def describe(jobs: ListedJobs, unit: str = "cores") -> str:
         else "all at once"
     )
     return (
-        f"{jobs.jobs:,} jobs in {span_s / DAY_S:,.2f} days, {rates}; run time mean"
-        f" {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
+        f"{many(jobs.jobs, 'job', ',')} in {span_s / DAY_S:,.2f} days, {rates}; run"
+        f" time mean {jobs.run_s.mean():,.1f} s, median {np.median(jobs.run_s):,.1f} s,"
         f" {np.mean(jobs.run_s < SHORT_S):.1%} below {SHORT_S // 60} minutes; mean"
         f" {unit} {jobs.cores.mean():,.2f}"
     )

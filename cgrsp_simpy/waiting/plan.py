@@ -27,7 +27,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.parameters import Positive, Whole, checked, limits, rule
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.base.table import progress
+from cgrsp_simpy.base.table import many, progress
 from cgrsp_simpy.waiting.jobs import DAY_S, Chunk, ListedJobs
 from cgrsp_simpy.waiting.machines import (
     M5,
@@ -729,7 +729,7 @@ class Search:
         )
         width = price.half_width / price.mean
         if self.days < LEAST_D:
-            return f"{self.days} days, and less than {LEAST_D}; {decides}"
+            return f"{many(self.days, 'day')}, and less than {LEAST_D}; {decides}"
         if width > MOST_WIDTH:
             enough = f"{self.days * (width / MOST_WIDTH) ** 2:,.0f} days or so would do"
             return f"the price is known to ±{width:.0%}, {enough}; {decides}"

@@ -130,7 +130,7 @@ class Tally:
         span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
         if rent[0] == 0:
             raise InputError(
-                f"the price per hour of work is undefined: the {jobs[0]:,.0f}"
+                "the price per hour of work is undefined: the"
                 " counted jobs run for 0 s, or their rent is 0"
             )
         require(

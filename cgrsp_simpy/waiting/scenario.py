@@ -437,9 +437,7 @@ class Scenario(Model):
     def name(self) -> str:
         """Description of the jobs, the number of machines and the order."""
         order = policy_name(self.order)
-        return (
-            f"{self.source}, {self.number} machine{'s' * (self.number != 1)}, {order}"
-        )
+        return f"{self.source}, {many(self.number, 'machine')}, {order}"
 
     @property
     def label(self) -> str:

@@ -203,7 +203,7 @@ print(claim("AtOnce: job 1 at 60 min, so job 2 at 150", late, equal=150))
 # SimPy takes it first, and `AtOnce` decides before it has seen the arrival.
 #
 # ## Four rules, many jobs
-# Interarrival times and works are exponential with means of 10 and 8 minutes, so the
+# Interarrival and service times are exponential with means of 10 and 8 minutes, so the
 # utilisation is 0.8. Half of the jobs are due 30 minutes after their arrival, the
 # others after three hours. A job is **late** if it ends after its due date; its
 # **tardiness** is the time by which it is late, and 0 if it is not.
@@ -220,7 +220,7 @@ def drawn(draw, jobs):
 
 
 def table(jobs, start):
-    """Return works, waits and tardiness of all jobs."""
+    """Return service times, waits and tardiness of all jobs."""
     arrival, work, due = np.array([job[1:4] for job in jobs]).T
     start = np.array([start[job.id] for job in jobs])
     return work, start - arrival, np.maximum(0, start + work - due)
@@ -259,7 +259,7 @@ print(claim("The critical ratio makes the mean wait longer", ratio, above=1.05))
 # they have the same work, one gains as much time as the other loses. Only an order that
 # puts short jobs before long ones shortens the mean, and a due date says nothing about
 # the work. An order that does not look at the work has the mean wait of first come,
-# first served, if the works of all jobs have the same distribution.
+# first served, if the service times of all jobs have the same distribution.
 #
 # The critical ratio looks at the work, but divides by it: of two jobs with the same
 # time left until their due dates it takes the longer one (unless both are overdue), so
@@ -283,7 +283,8 @@ def expected_wait(work):
     return IN_PROGRESS / (1 - WORK / GAP * (1 - (1 + x) * np.exp(-x))) ** 2
 
 
-of_all = (np.arange(100_000) + 0.5) / 100_000  # by inversion: works of equal share
+# by inversion: service times of equal share
+of_all = (np.arange(100_000) + 0.5) / 100_000
 formula = {
     "first come": IN_PROGRESS / (1 - WORK / GAP),
     "shortest": expected_wait(-WORK * np.log(1 - of_all)).mean(),
@@ -470,7 +471,7 @@ print(claim("The longest tenth waits longer", ratio, above=1.2))
 #
 # ## Exercises
 # **16.1** Four jobs wait for one machine at time 0. What is their total tardiness if
-# the shortest is first? Your own works and due dates:
+# the shortest is first? Your own service times and due dates:
 # `cg.exercises.question(16.1, "your name")`
 # Check it: `cg.exercises.check(16.1, answer, "your name")`
 #

@@ -37,14 +37,14 @@ def selections(repetitions, correlation=0.0, better="less", **how):
     right, taken = [], []
     for seed in range(repetitions):
         best = seed % 5
-        found = kim_nelson(
+        result = kim_nelson(
             normals(seed, slippage(best, better), correlation),
             NAMES,
             better=better,
             **{"indifference": 0.5, "first": 10, **how},
         )
-        right.append(found.best == NAMES[best])
-        taken.append(sum(found.observations.values()))
+        right.append(result.best == NAMES[best])
+        taken.append(sum(result.observations.values()))
     return np.array(right), np.array(taken)
 
 
@@ -117,7 +117,7 @@ def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
     rng = np.random.default_rng(seed)
     values = rng.normal(rng.normal(size=(k, 1)), rng.uniform(0.5, 2, (k, 1)), (k, 4000))
     best, taken = as_printed(values.tolist(), delta, alpha, n0)
-    found = kim_nelson(
+    result = kim_nelson(
         lambda name, n: values[NAMES.index(name), n],
         NAMES[:k],
         delta,
@@ -125,10 +125,10 @@ def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
         n0,
         "more",
     )
-    assert found.best == NAMES[best]
-    assert list(found.observations.values()) == [taken[i] for i in range(k)]
+    assert result.best == NAMES[best]
+    assert list(result.observations.values()) == [taken[i] for i in range(k)]
     for i, name in enumerate(NAMES[:k]):
-        assert found.means[name] == pytest.approx(values[i, : taken[i]].mean())
+        assert result.means[name] == pytest.approx(values[i, : taken[i]].mean())
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_the_steps_match_the_paper(seed, k, delta, alpha, n0):
 def test_equal_means_select_after_the_bound_is_0(
     observe, systems, indifference, first, taken
 ):
-    found = kim_nelson(observe, systems, indifference, 0.9, first)
-    assert (found.best, found.observations) == ("A", dict.fromkeys(systems, taken))
-    assert str(found).splitlines()[1].split() == ["A", "0", str(taken), "selected"]
+    result = kim_nelson(observe, systems, indifference, 0.9, first)
+    assert (result.best, result.observations) == ("A", dict.fromkeys(systems, taken))
+    assert str(result).splitlines()[1].split() == ["A", "0", str(taken), "selected"]
 
 
 # ---- policies ----
@@ -152,12 +152,12 @@ def test_equal_means_select_after_the_bound_is_0(
 
 def test_select_takes_the_policy_of_the_shortest_wait():
     day = cg.day("normal", slots=3)
-    found = cg.select(day, ["fifo", "spt", "random"], indifference=3.0, first=5)
-    assert found.best == "spt"
-    own = cg.compare(day, ["spt"], range(found.observations["spt"])).values(
+    result = cg.select(day, ["fifo", "spt", "random"], indifference=3.0, first=5)
+    assert result.best == "spt"
+    own = cg.compare(day, ["spt"], range(result.observations["spt"])).values(
         "spt", "wait_min"
     )
-    assert found.means["spt"] == pytest.approx(np.mean(own))
+    assert result.means["spt"] == pytest.approx(np.mean(own))
 
 
 @pytest.mark.parametrize(

@@ -38,5 +38,5 @@ def test_averages_refer_to_each_span(spans, widths):
         / (high - low)
         for low, high in itertools.pairwise(edges)
     ]
-    found = averages(*summed_steps(begins, ends, weights), edges)
-    assert found == pytest.approx(expected, abs=1e-8)
+    result = averages(*summed_steps(begins, ends, weights), edges)
+    assert result == pytest.approx(expected, abs=1e-8)

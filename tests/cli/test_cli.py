@@ -313,8 +313,9 @@ def test_work_of_hours_requires_yes(line, capsys):
 
 def test_half_the_width_of_bins_takes_four_times_as_long(capsys):
     line = "bound hectic --seeds 1000000 --bin"
-    told = [outcome(capsys, *line.split(), width)[2] for width in ("10", "5")]
+    messages = [outcome(capsys, *line.split(), width)[2] for width in ("10", "5")]
     hours = [
-        float(re.search(r"about ([0-9.,]+)", text)[1].replace(",", "")) for text in told
+        float(re.search(r"about ([0-9.,]+)", text)[1].replace(",", ""))
+        for text in messages
     ]
     assert hours[1] == pytest.approx(4 * hours[0], rel=1e-3)

@@ -97,7 +97,7 @@ REFUSED = "; add --yes to start anyway"
         (
             1,
             {"kept": 8_000_001},
-            "1 jobs will be run, which takes about a minute, 8.0 GB" + REFUSED,
+            "1 job will be run, which takes about a minute, 8.0 GB" + REFUSED,
         ),
     ],
 )

@@ -135,6 +135,30 @@ REFUSED = {  # a command -> the content of its error line
     "forecast none.json slots=3": ["parameters(='slots=3')", "omitted if a state"],
     "sample x.csv cluster": ["hgsp:LEVEL"],
     "sample x.csv --seed 3": ["--seed(=3)", "hgsp"],
+    # options and words, before a log is read
+    "plan none.csv --limit p95=600 --growth -2": ["--growth(=-2.0)", "> -1"],
+    "plan none.csv --limit p95=600 --seed -2": ["--seed(=-2)", "number >= 0"],
+    "plan none.csv --limit p95=600 --policies nope": ["waiting policy 'nope'"],
+    "plan none.csv --limit p95=600 --policies ajw,ajw": ["--policies(='ajw,ajw')"],
+    "plan none.csv --budget 0": ["--budget(=0.0)", "> 0"],
+    "plan none.csv --budget 9 order=sjf": ["parameter of a plan(='order')"],
+    "plan none.csv --budget 9 prices.on_demand=-3": ["on_demand price(=-3)"],
+    "replay none.csv --policies nope": ["unknown scheduler 'nope'"],
+    "replay none.csv --what-if nodes=x": ["what-if nodes(='x')"],
+    "forecast none.csv --policies easy:depth=x": ["depth(='x')", "whole number"],
+    "forecast none.json --later 0": ["--later(=0.0)", "> 0"],
+    "bound rental trace=none.csv --frontier --policies nope": ["policy 'nope'"],
+    "bound rental trace=none.csv --objective cost prices.price_miss=-1": ["price_miss"],
+    "advise rental trace=none.csv --policies nope": ["unknown policy 'nope'"],
+    "advise rental trace=none.csv --load 0": ["--load(=0.0)", "> 0"],
+    "advise rental trace=none.csv --budget inf": ["--budget(=inf)", "> 0"],
+    "advise rental trace=none.csv spot.share=-1 spot.per_h=1": ["instances(=-1)"],
+    "run rental trace=none.csv --show a.avi": ["--show(='a.avi')"],
+    "step rental trace=none.csv --html a.html --steps 0": ["steps(=0)"],
+    "compare rental trace=none.csv --by user --gap": ["--gap must be omitted"],
+    "verify none --sample 0": ["--sample(=0)", ">= 1"],
+    # before a run
+    "run month days=300 --show a.png": ["not a single simulation"],
     "run quiet --show events --show step": ["(='events,step') must be"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
@@ -193,6 +217,9 @@ REFUSED = {  # a command -> the content of its error line
     "waiting run machines=104": [
         "unknown verb 'waiting'; the scenario follows the verb"
     ],
+    "--version x": ["arguments(='x') must be omitted with --version"],
+    "--help run hectic": ["arguments(='run hectic') must be omitted with --help"],
+    "--completion bash x": ["arguments(='x') must be omitted with --completion"],
     "--format json compare hectic": ["options follow the verb"],
 }
 

@@ -54,8 +54,8 @@ number = 3
     ],
 )
 def test_the_type_of_a_parameter_determines_how_its_text_is_read(text, hint, value):
-    found = value_of(text, hint)
-    assert (found, type(found)) == (value, type(value))
+    result = value_of(text, hint)
+    assert (result, type(result)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

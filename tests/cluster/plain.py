@@ -54,7 +54,7 @@ ORDERS = {
     "widest": lambda job, rank, state: (-job.gpus, rank),
     "shortest": lambda job, rank, state: (job.limit_s, rank),
     "longest": lambda job, rank, state: (-job.limit_s, rank),
-    "random": lambda job, rank, state: state.luck.random(),
+    "random": lambda job, rank, state: state.generator.random(),
     "fewest running": lambda job, rank, state: (state.running_of(job.user), rank),
 }
 KNOWN = {  # name in the package: order, and what a job that does not fit does
@@ -83,7 +83,7 @@ class Run:
         self.scheduler, self.placement = scheduler, placement
         self.order, self.blocked = {**KNOWN, **UNKNOWN}[scheduler]
         self.cycle_s = 1800 if scheduler == "half-hourly" else 0
-        self.luck = random.Random("order")
+        self.generator = random.Random("order")
         self.free, self.running, self.queue = [size] * nodes, {}, []
         self.ready_s, self.start_s = [None] * len(jobs), [None] * len(jobs)
         coming = [(j.submit_s, n) for n, j in enumerate(jobs) if j.after is None]
@@ -158,22 +158,24 @@ class Run:
 
 def drawn(seed, number, nodes, size, load, exact):
     """Jobs of whole seconds; users know run times if exact, else they overestimate."""
-    luck = random.Random(f"{seed} jobs")
+    generator = random.Random(f"{seed} jobs")
     jobs, now_s = [], 0.0
     for job in range(number):
-        gpus = luck.choice([1, 1, 1, 2, 2, 4, 4, 8, 16])
-        run_s = 1 + int(luck.lognormvariate(7.5, 1.2))
-        now_s += luck.expovariate(load * nodes * size / 4.33 / 3700)
+        gpus = generator.choice([1, 1, 1, 2, 2, 4, 4, 8, 16])
+        run_s = 1 + int(generator.lognormvariate(7.5, 1.2))
+        now_s += generator.expovariate(load * nodes * size / 4.33 / 3700)
         after = (
-            luck.randrange(max(job - 20, 0), job)
-            if job and luck.random() < 0.3
+            generator.randrange(max(job - 20, 0), job)
+            if job and generator.random() < 0.3
             else None
         )
-        think_s = luck.choice([0, 0, 60, 600]) if after is not None else 0
-        asked_s = run_s * luck.uniform(1, 4) // 60 * 60 + 60
+        think_s = generator.choice([0, 0, 60, 600]) if after is not None else 0
+        asked_s = run_s * generator.uniform(1, 4) // 60 * 60 + 60
         limit_s = run_s if exact else asked_s
         jobs.append(
-            Job(int(now_s), gpus, run_s, limit_s, luck.randrange(5), after, think_s)
+            Job(
+                int(now_s), gpus, run_s, limit_s, generator.randrange(5), after, think_s
+            )
         )
     return jobs
 

@@ -159,12 +159,13 @@ def test_conservative_starts_all_jobs_as_defined(sizes, estimates, seed):
     arrival_s = np.cumsum(draw.poisson(gpus.mean() * 20 / (1.1 * sum(sizes)), jobs))
     rows = zip(arrival_s, gpus, duration_s)
     many = jobs_of(*rows, estimate_s=duration_s * draw.choice(estimates, jobs))
-    found, plain = (
+    result, plain = (
         simulate(many, Cluster(sizes), each) for each in (Conservative(), Plain())
     )
-    assert found.jobs["start_s"].tolist() == plain.jobs["start_s"].tolist()
+    assert result.jobs["start_s"].tolist() == plain.jobs["start_s"].tolist()
     assert (
-        found.parts() == plain.parts() and found.jobs["start_s"].max() > arrival_s.max()
+        result.parts() == plain.parts()
+        and result.jobs["start_s"].max() > arrival_s.max()
     )
 
 

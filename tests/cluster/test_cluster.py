@@ -125,17 +125,17 @@ def test_log(scheduler):
         family,
         user,
     )
-    found = simulate(jobs, Cluster((4, 4)), cg.cluster.make_scheduler(scheduler))
+    result = simulate(jobs, Cluster((4, 4)), cg.cluster.make_scheduler(scheduler))
     log = sorted(
         (minute, job)
-        for job, minute in enumerate((found.jobs["start_s"] / 60).tolist())
+        for job, minute in enumerate((result.jobs["start_s"] / 60).tolist())
     )
-    nodes = ["+".join(str(node) for node, _ in place) for place in placed(found)]
+    nodes = ["+".join(str(node) for node, _ in place) for place in placed(result)]
     assert (
         " ".join(f"{job}@{minute:g}:{nodes[job]}" for minute, job in log)
         == LOGS[scheduler]
     )
-    assert found.jobs["finish_s"] == pytest.approx(found.jobs["start_s"] + duration_s)
+    assert result.jobs["finish_s"] == pytest.approx(result.jobs["start_s"] + duration_s)
 
 
 def test_every_scheduler_is_listed_here():

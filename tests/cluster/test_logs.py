@@ -396,7 +396,7 @@ def test_a_bad_line_is_skipped_and_reported_or_rejected(
         ("openb", POD_HEAD, r"no usable job \(bad rows: 0; left out: none\)"),
         ("openb", POD_HEAD + pod("0", "0", cpu="0"), r"left out: 1 of no GPU\)"),
         ("swf", "; Version: 2.2\n", "no usable job"),
-        ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 fields"),
+        ("philly", "a,b,c\n", r"line 1: not a row of the format philly.*\(1 field,"),
         (
             "openb",
             POD_HEAD.replace("num_gpu", "gpus"),
@@ -459,9 +459,9 @@ def started_on(jobs, cluster, scheduler="fifo"):
 
 
 def test_gpus_on_several_nodes_do_not_go_onto_one(file):
-    told = "gres/gpu=8,node=4"
+    message = "gres/gpu=8,node=4"
     rows = (
-        accounted(tres=told)
+        accounted(tres=message)
         + accounted(nodes="2", tres="gres/gpu=5")
         + accounted(tres="gres/gpu=8")
     )
@@ -561,13 +561,13 @@ def test_jobs_that_still_run_hold_their_gpus(file):
         True,
         False,
     ]
-    found = started_on(jobs, Cluster((8,)))
-    assert [start_s for start_s, _ in found] == [0, 300, 900]
-    told = (
+    result = started_on(jobs, Cluster((8,)))
+    assert [start_s for start_s, _ in result] == [0, 300, 900]
+    message = (
         "2 of 3 jobs of log were still running at its end: their waits are known,"
         " and their end is estimated by their limit"
     )
-    assert subject_of(Scenario(jobs)).report.note.endswith(told)
+    assert subject_of(Scenario(jobs)).report.note.endswith(message)
     assert subject_of(Scenario(jobs.chosen([2], "log"))).report.note == ""
 
 

@@ -167,14 +167,14 @@ def test_scores_are_of_the_queue():
 
 
 def test_objective_interference_a_hundredth_of_weight_turns_the_whole_queue_round():
-    found = [
+    results = [
         started(
             f"adaptive:fairness=0.4,efficiency={weight}",
             waiting_run(crowd(10), Cluster((64,)), now_s=9),
         )
         for weight in (0.39, 0.41)
     ]
-    assert found == [list(range(10)), list(range(10))[::-1]]
+    assert results == [list(range(10)), list(range(10))[::-1]]
 
 
 def test_normalisation_the_same_job_is_the_least_efficient_and_then_nearly_the_most():
@@ -427,10 +427,10 @@ def test_aging_does_not_bound_a_wait(hours, monotone):
     """
     small = [(minute * 60, 4, 600) for minute in range(0, 60 * hours, 5)]
     jobs = jobs_of(*small, (1, 8, 7200))
-    found = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
+    result = simulate(jobs, ONE_NODE, make_scheduler(f"hps:monotone={monotone}"))
     wide = int(np.argmax(jobs.gpus))
-    assert waits_s(found.jobs)[wide] >= (hours * 60 - 5) * 60
-    assert waits_s(found.jobs)[jobs.gpus == 4].max() == 0
+    assert waits_s(result.jobs)[wide] >= (hours * 60 - 5) * 60
+    assert waits_s(result.jobs)[jobs.gpus == 4].max() == 0
 
 
 # ---- Slurm's priority ----

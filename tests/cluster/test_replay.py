@@ -82,44 +82,44 @@ def test_if_nobody_waits_no_scheduler_explains_the_log(tmp_path):
     rows = slurm(
         subject_of(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))).run("fifo").jobs
     )
-    found = replay(read(tmp_path, rows), ["fifo", "easy"])
-    assert found.explained_by == found.what_if(["nodes=1"]) == []
-    names = [row["scheduler"] for row in found.rows]
+    result = replay(read(tmp_path, rows), ["fifo", "easy"])
+    assert result.explained_by == result.what_if(["nodes=1"]) == []
+    names = [row["scheduler"] for row in result.rows]
     assert names == ["recorded", "fifo", "easy"]
-    assert "agreement_pct" not in found.rows[0]
+    assert "agreement_pct" not in result.rows[0]
 
 
 def test_a_log_without_starts_is_simulated_alone():
     """Jobs of a mix, which no log has recorded."""
     schedulers = ["fifo", "easy", lambda view: cg.cluster.SCHEDULERS["fifo"](view)]
-    found = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), schedulers)
-    assert found.explained_by == [] and list(found.waits_s)[:2] == ["fifo", "easy"]
-    assert np.array_equal(*[*found.waits_s.values()][::2])
-    assert [row["scheduler"] for row in found.what_if(["placement=pack"])] == ["fifo"]
+    result = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), schedulers)
+    assert result.explained_by == [] and list(result.waits_s)[:2] == ["fifo", "easy"]
+    assert np.array_equal(*[*result.waits_s.values()][::2])
+    assert [row["scheduler"] for row in result.what_if(["placement=pack"])] == ["fifo"]
 
 
 def test_no_scheduler_explains_a_log_of_another_cluster(tmp_path):
     """A log of 64 GPUs on 56."""
     cluster = cg.cluster.Cluster((8,) * 7)
-    found = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
-    assert found.explained_by == found.what_if(["nodes=1"]) == []
-    check_refused(lambda: found.what_if(["gpus=3"]), ["what-if 'gpus'", "nodes"])
-    assert {row["explains"] for row in found.rows} == {None, "no"}
-    least = min(row["unexplained_pct"] for row in found.rows[1:])
-    assert 100 * MOST_UNEXPLAINED < 100 * found.unexplained == min(100, least)
+    result = replay(read(tmp_path, log_of("easy"), cluster), ["fifo", "easy"])
+    assert result.explained_by == result.what_if(["nodes=1"]) == []
+    check_refused(lambda: result.what_if(["gpus=3"]), ["what-if 'gpus'", "nodes"])
+    assert {row["explains"] for row in result.rows} == {None, "no"}
+    least = min(row["unexplained_pct"] for row in result.rows[1:])
+    assert 100 * MOST_UNEXPLAINED < 100 * result.unexplained == min(100, least)
 
 
 def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
-    found = replay(read(tmp_path, log_of("easy")), ["easy", "fifo"])
-    wider, other, limited = found.what_if(
+    result = replay(read(tmp_path, log_of("easy")), ["easy", "fifo"])
+    wider, other, limited = result.what_if(
         ["nodes=2", "scheduler=fifo", "kill_at_limit=true"]
     )
-    assert found.explained_by == [wider["scheduler"]] == ["easy"]
+    assert result.explained_by == [wider["scheduler"]] == ["easy"]
     more = Scenario(
-        found.scenario.source, cg.cluster.Cluster((8,) * 10), found.scenario.placement
+        result.scenario.source, cg.cluster.Cluster((8,) * 10), result.scenario.placement
     )
     assert wider["wait_s"] == waits_s(subject_of(more).run("easy").jobs).mean()
-    differences = found.waits_s["fifo"] - found.waits_s["easy"]
+    differences = result.waits_s["fifo"] - result.waits_s["easy"]
     assert other["wait_difference_s"] == pytest.approx(differences.mean())
     assert other["wait_difference_s_low"] < other["wait_difference_s"]
     assert (limited["wait_difference_s"], limited["wait_difference_s_high"]) == (0, 0)
@@ -165,11 +165,11 @@ def test_a_log_of_partitions_cores_and_nodes_is_replayed(exact, tmp_path):
         if exact
         else rows.replace("09:00:00|2026-03-02T10:00", "09:00:00|2026-03-02T10:05")
     )
-    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
-    assert found.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
-    assert found.explained_by == ["fifo-skip"]
+    result = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert result.waits_s["recorded"].tolist() == [0, 59 * 60, 0, 117 * 60]
+    assert result.explained_by == ["fifo-skip"]
     if exact:
-        assert np.array_equal(found.waits_s["fifo-skip"], found.waits_s["recorded"])
+        assert np.array_equal(result.waits_s["fifo-skip"], result.waits_s["recorded"])
 
 
 @pytest.mark.quick_cases(1)
@@ -190,9 +190,9 @@ def test_jobs_name_a_partition_or_type_whether_or_not_the_cluster_does(
     scenario = read(tmp_path, log_of("easy"), cg.cluster.Cluster((8,) * 7))
     source = replace(scenario.source, tags=Tags({tag: ("a",) * scenario.source.jobs}))
     plain = replay(scenario, ["fifo", "easy"])
-    found = replay(Scenario(source, cluster), ["fifo", "easy"])
-    assert found.agreement["easy"].size
-    assert found.agreement["easy"].mean() == pytest.approx(
+    result = replay(Scenario(source, cluster), ["fifo", "easy"])
+    assert result.agreement["easy"].size
+    assert result.agreement["easy"].mean() == pytest.approx(
         plain.agreement["easy"].mean(), abs=0.05
     )
 
@@ -209,8 +209,8 @@ def test_a_job_may_span_node_groups_of_unequal_size(mark, tmp_path):
     scenario = read(tmp_path, rows, cluster)
     name = {"types": "gpu_type", "partitions": "partition"}[mark]
     source = replace(scenario.source, tags=Tags({name: ("",) * 3}))
-    found = replay(replace(scenario, source=source), ["fifo", "fifo-skip"])
-    assert found.agreement and found.waits_s["recorded"].tolist() == [
+    result = replay(replace(scenario, source=source), ["fifo", "fifo-skip"])
+    assert result.agreement and result.waits_s["recorded"].tolist() == [
         0,
         59 * 60,
         117 * 60,
@@ -222,8 +222,8 @@ def test_jobs_without_gpus_alone_are_replayed_by_their_cores(tmp_path):
     rows = (
         BOUND.format("09:02:00").replace(",gres/gpu=4", "").replace(",gres/gpu=2", "")
     )
-    found = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
-    assert not found.scenario.source.gpus.any() and found.scenario.cluster.cores == (
+    result = replay(read(tmp_path, rows, cluster), ["fifo-skip", "fifo"])
+    assert not result.scenario.source.gpus.any() and result.scenario.cluster.cores == (
         8,
         8,
     )
@@ -271,10 +271,10 @@ def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     scenario = read(tmp_path, log_of("shortest", 400))
     late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
     late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
-    found = replay(
+    result = replay(
         replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
     )
-    assert found.explained_by == ["shortest"]
+    assert result.explained_by == ["shortest"]
 
 
 CHAIN = (
@@ -297,9 +297,9 @@ def test_a_dependent_job_is_ready_when_its_predecessor_ends_in_the_simulation(fi
         run = cg.simulate(Scenario(jobs, cg.cluster.Cluster((gpus,))), "fifo")
         assert run.jobs["submit_s"].tolist() == submit_s
         assert (run.jobs["start_s"] - run.jobs["submit_s"])[2:].tolist() == [0, 0]
-    found = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo"])
-    assert found.waits_s["recorded"].tolist() == [0, 100, 0, 40]
-    assert found.moved.startswith("2 of 4 jobs were ready later than submitted")
+    result = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo"])
+    assert result.waits_s["recorded"].tolist() == [0, 100, 0, 40]
+    assert result.moved.startswith("2 of 4 jobs were ready later than submitted")
 
 
 @pytest.mark.parametrize(
@@ -351,18 +351,18 @@ def test_easy_explains_a_slurm_log_with_dependencies():
     if not path.exists():
         pytest.skip("the folder of cases is absent")
     nodes = cg.cluster.Cluster((8,) * 8)
-    found = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
-    assert found.explained_by == ["easy"] and found.agreement["easy"].mean() > FLOOR
-    assert found.waits_s["recorded"].mean() == pytest.approx(1700.535)
+    result = replay(Scenario(jobs_of(read_log(path), nodes), nodes), ["fifo", "easy"])
+    assert result.explained_by == ["easy"] and result.agreement["easy"].mean() > FLOOR
+    assert result.waits_s["recorded"].mean() == pytest.approx(1700.535)
 
 
 def test_a_what_if_moves_the_whole_chain(file):
     """With two GPUs nobody waits, and b and c are ready 100 s earlier, too."""
     text = CHAIN.replace("c,2,300", "c,2,260")
     jobs = jobs_of(read_log(file(text, "log.csv")), cg.cluster.Cluster((1,)))
-    found = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo", "easy"])
-    assert found.waits_s["recorded"].tolist() == [0, 100, 0, 0]
-    for row in found.what_if(["nodes=1"]):
+    result = replay(Scenario(jobs, cg.cluster.Cluster((1,))), ["fifo", "easy"])
+    assert result.waits_s["recorded"].tolist() == [0, 100, 0, 0]
+    for row in result.what_if(["nodes=1"]):
         assert row["wait_s"] == 0 and row["wait_difference_s"] == -25
 
 
@@ -418,9 +418,9 @@ def test_the_log_of_a_scheduler_is_explained_by_it(scheduler, tmp_path):
             cg.cluster.SCHEDULERS.keys() - {"pbs", "sbs", "ordered"}
         )
     log = log_of(scheduler, seed=4, placement="spread")
-    found = replay(read(tmp_path, log), list(candidates))
-    assert found.explained_by == [scheduler]
-    assert found.scenario.placement == "spread"
+    result = replay(read(tmp_path, log), list(candidates))
+    assert result.explained_by == [scheduler]
+    assert result.scenario.placement == "spread"
 
 
 def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
@@ -438,9 +438,9 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 12)  # its jobs
     whole = replay(scenario, ["fifo", "shortest"])
     assert whole.rows[2]["unexplained_pct"] > 100
-    for found in (ended, whole):
-        assert found.explained_by == ["shortest"] and found.unexplained == 0
-        assert np.array_equal(found.waits_s["shortest"], found.waits_s["recorded"])
+    for result in (ended, whole):
+        assert result.explained_by == ["shortest"] and result.unexplained == 0
+        assert np.array_equal(result.waits_s["shortest"], result.waits_s["recorded"])
 
 
 @pytest.mark.quick_cases(1)
@@ -468,10 +468,10 @@ PLAIN = cg.cluster.Cluster((SIZE,) * NODES)
 
 def plain_run(seed):
     """A run whose scheduler, placement, load and limits are drawn."""
-    luck = random.Random(f"{seed} run")
-    scheduler = luck.choice([*plain.KNOWN, *plain.UNKNOWN])
-    placement = luck.choice(["first", "best", "spread"])
-    jobs = plain.drawn(seed, 250, NODES, SIZE, luck.uniform(1.1, 1.3), seed % 2)
+    generator = random.Random(f"{seed} run")
+    scheduler = generator.choice([*plain.KNOWN, *plain.UNKNOWN])
+    placement = generator.choice(["first", "best", "spread"])
+    jobs = plain.drawn(seed, 250, NODES, SIZE, generator.uniform(1.1, 1.3), seed % 2)
     return plain.Run(jobs, NODES, SIZE, scheduler, placement)
 
 
@@ -507,19 +507,19 @@ def test_at_least_18_of_20_plain_logs_are_explained_correctly_or_not_at_all(file
     for seed in range(3000, 3020):
         run = plain_run(seed)
         jobs = jobs_of(read_log(file(plain.log_of(run), f"{seed}.csv")), PLAIN)
-        found = replay(Scenario(jobs, PLAIN))
+        result = replay(Scenario(jobs, PLAIN))
         known = [run.scheduler] * (run.scheduler in plain.KNOWN)
-        right += found.explained_by == known
-        if found.explained_by == known != []:
+        right += result.explained_by == known
+        if result.explained_by == known != []:
             named += 1
             more = plain.Run(run.jobs, NODES + 1, SIZE, run.scheduler, run.placement)
             easy = plain.Run(run.jobs, NODES, SIZE, "easy", run.placement)
-            rows = found.what_if(["nodes=1", "scheduler=easy"])
+            rows = result.what_if(["nodes=1", "scheduler=easy"])
             for row, changed_run in zip(rows, (more, easy)):
                 waits_s = plain_waits(changed_run, jobs.tags["job_id"])
                 assert row["wait_s"] == pytest.approx(waits_s.mean(), abs=1)
         else:
-            assert found.explained_by or found.what_if(["nodes=1"]) == []
+            assert result.explained_by or result.what_if(["nodes=1"]) == []
     assert right >= 18 and named >= 8
     text = " ".join(HOWTO.read_text(encoding="utf-8").split())
     assert f"For {right} of 20 further logs, replay named the right scheduler" in text

@@ -126,8 +126,8 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
     ],
 )
 def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):
-    found = metrics(simulate(jobs_of(*rows), Cluster(sizes), fifo, spread))
-    shown = {name: found[name] for name in figures}
+    result = metrics(simulate(jobs_of(*rows), Cluster(sizes), fifo, spread))
+    shown = {name: result[name] for name in figures}
     assert shown == pytest.approx(figures, nan_ok=True)
 
 
@@ -245,5 +245,5 @@ def test_jobs_that_start_after_the_last_arrival_of_an_unsettled_run_have_no_time
     at_once = three.jobs.copy()
     at_once["submit_s"][2] = 100
     for jobs, finite in ((three.jobs, [True, True, False]), (at_once, [True] * 3)):
-        found = measured(SimpleNamespace(jobs=jobs, plan=plan))
-        assert np.isfinite(found["finish_s"]).tolist() == finite
+        result = measured(SimpleNamespace(jobs=jobs, plan=plan))
+        assert np.isfinite(result["finish_s"]).tolist() == finite

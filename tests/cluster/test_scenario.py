@@ -129,7 +129,7 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
     """The first 1,000 jobs, load .9, eight seeds, with 1,000, 3,000 and 9,000 arrivals
     at most.
     """
-    found = {
+    result = {
         after: cg.compare(
             Scenario(Offered(jobs=1000, load=0.9, warm_up=0, after=after)),
             list(cg.cluster.SCHEDULERS),
@@ -138,9 +138,9 @@ def test_waits_of_stable_schedulers_do_not_depend_on_how_many_jobs_arrive():
         for after in (0, 2000, 8000)
     }
     for name in STABLE:
-        means = [study.means()[name]["wait_s"].mean for study in found.values()]
+        means = [study.means()[name]["wait_s"].mean for study in result.values()]
         assert max(means[1:]) == pytest.approx(min(means[1:]), rel=0.02), name
-    assert found[8000].note.startswith(", ".join(NOT_STABLE) + ": unstable")
+    assert result[8000].note.startswith(", ".join(NOT_STABLE) + ": unstable")
 
 
 def test_warm_up_and_cool_down_are_not_measured():
@@ -149,27 +149,29 @@ def test_warm_up_and_cool_down_are_not_measured():
     own = run.jobs[40:100]
     assert len(run.jobs) > 100 == 40 + len(run.rows())
     assert [row["job"] for row in run.rows()] == list(range(40, 100))
-    found = run.summary()
+    result = run.summary()
     wait_s = own["start_s"] - own["submit_s"]
     assert (
-        found["wait_s"] == wait_s.mean() and found["starved"] == (wait_s > 1800).sum()
+        result["wait_s"] == wait_s.mean() and result["starved"] == (wait_s > 1800).sum()
     )
     assert (
-        found["wait_variance_s2"] == wait_s.var()
-        and found["wait_max_s"] == wait_s.max()
+        result["wait_variance_s2"] == wait_s.var()
+        and result["wait_max_s"] == wait_s.max()
     )
     from_s, to_s = own["submit_s"][[0, -1]]
-    assert found["success_pct"] == pytest.approx(100 * (own["finish_s"] <= to_s).mean())
+    assert result["success_pct"] == pytest.approx(
+        100 * (own["finish_s"] <= to_s).mean()
+    )
     finish_s = run.jobs["finish_s"]  # of all jobs
     completed = ((from_s <= finish_s) & (finish_s <= to_s)).sum()
-    assert found["throughput_per_h"] == pytest.approx(
+    assert result["throughput_per_h"] == pytest.approx(
         completed * 3600 / (to_s - from_s)
     )
     span_s = np.clip(run.jobs["finish_s"], from_s, to_s) - np.clip(
         run.jobs["start_s"], from_s, to_s
     )
     busy = run.jobs["gpus"] @ span_s / (64 * (to_s - from_s))
-    assert found["utilisation_pct"] == pytest.approx(100 * busy)
+    assert result["utilisation_pct"] == pytest.approx(100 * busy)
     assert sum(row["jobs"] for row in by_class(run)) == 2 * 60
     assert sum(row["jobs"] for row in run.by("gpus")) == 60
 
@@ -183,14 +185,14 @@ def test_a_scheduler_that_is_not_stable_is_named_and_its_waits_are_infinite(caps
     assert study.note == f"easy, hps: {Scenario.report.infinite}"
     assert study.note in str(study)
     run = study.run("hps", 0)
-    found, own = run.summary(), measured(run)
+    result, own = run.summary(), measured(run)
     late = run.jobs["start_s"][:120] > run.jobs["submit_s"][-1]
-    assert found["wait_s"] == found["wait_variance_s2"] == inf and found["jain"] == 0
-    assert (np.isinf(own["start_s"]) == late).all() and found[
+    assert result["wait_s"] == result["wait_variance_s2"] == inf and result["jain"] == 0
+    assert (np.isinf(own["start_s"]) == late).all() and result[
         "censored"
     ] == late.sum() > 0
     assert max(row["wait_s"] for row in by_class(run)) == inf
-    assert np.isfinite([found[name] for name in ("throughput_per_h", "starved")]).all()
+    assert np.isfinite([result[name] for name in ("throughput_per_h", "starved")]).all()
     options = "run cluster jobs=120 warm_up=0 after=180 load=1.4 --policy hps"
     assert f"hps is {Scenario.report.infinite}" in output(capsys, *options.split())
 

@@ -216,12 +216,15 @@ def test_easy_does_not_count_gpus_of_a_draining_node_that_become_free():
     assert reasons("easy", drains) == {}
 
 
-def test_a_node_closed_for_a_long_time_costs_little_computing_time():
+@pytest.mark.parametrize("job", [7, pytest.param(10**7, marks=pytest.mark.slow)])
+def test_a_node_closed_for_a_long_time_and_a_large_job_number_cost_little_time(job):
     closed = [{"node": node, "until_s": 1e9} for node in range(2)]
     before_s = process_time()
     [row] = forecast(
         State.from_table(
-            TABLE | {"closed": closed, "running": [], "waiting": TABLE["waiting"][:1]}
+            TABLE
+            | {"closed": closed, "running": []}
+            | {"waiting": [TABLE["waiting"][0] | {"id": job}]}
         ),
         cg.cluster.Scenario(Offered(jobs=9), cg.cluster.Cluster((16, 16))),
         ["easy"],

@@ -20,17 +20,17 @@ def reached(start):
     """Return all objects that can be reached from one, except code and objects that can
     be reached through code only.
     """
-    found, front = {}, [start]
+    result, front = {}, [start]
     while front:
         each = front.pop()
-        if id(each) not in found and not isinstance(
+        if id(each) not in result and not isinstance(
             each, type | types.ModuleType | types.FunctionType | types.CodeType
         ):
-            found[id(each)] = each
+            result[id(each)] = each
             front += gc.get_referents(each)
             if isinstance(each, np.ndarray) and each.base is not None:
                 front.append(each.base)
-    return list(found.values())
+    return list(result.values())
 
 
 def test_neither_run_times_nor_future_jobs_can_be_reached_from_a_view():

@@ -370,7 +370,7 @@ LOGS = [
     (
         HEADER + "0,5\n1,6\n2\n",
         "log.strict=yes",
-        ["line 4", "1 fields, not 2", "strict"],
+        ["line 4", "1 field, not 2", "strict"],
     ),
     # a field too many
     (
@@ -909,7 +909,7 @@ ANSWERS = [
     # too few slots
     (
         "return [(job, view.idle[0]) for job in view.queue if job.gpus > 1]",
-        ["job 3", "1 slots", "needs 2"],
+        ["job 3", "1 slot;", "needs 2"],
     ),
     # too many slots
     ("return [(view.queue[0], view.idle)]", ["job 0", "2 slots", "needs 1"]),

@@ -197,11 +197,11 @@ def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file)
     run = cg.simulate(case.scenario(path_of(file, rows)), case.policy)
     of_file, of_result = case.key
     texts = {row[of_file]: row[case.column] for row in rows}
-    told, whole, report = run.rows(), run.summary(), run.by(case.column)
-    assert {row[of_result]: row[case.column] for row in told} == texts
+    message, whole, report = run.rows(), run.summary(), run.by(case.column)
+    assert {row[of_result]: row[case.column] for row in message} == texts
     assert [row[case.column] for row in report] == sorted({*texts.values()})
     for row in report:
-        own = [each for each in told if each[case.column] == row[case.column]]
+        own = [each for each in message if each[case.column] == row[case.column]]
         expected = {"jobs": len(own), **{k: of(own) for k, of in case.figures.items()}}
         assert {k: row[k] for k in expected} == pytest.approx(expected, rel=1e-12)
     for name in case.sums + case.means:
@@ -238,8 +238,8 @@ def test_a_command_reports_by_a_column(case, form, file, capsys):
             for line in out.splitlines()[2:]
         ],
     }
-    found = {row["value"].strip(): int(row["jobs"]) for row in read[form]()}
-    assert found == Counter(row[case.column] for row in rows)
+    result = {row["value"].strip(): int(row["jobs"]) for row in read[form]()}
+    assert result == Counter(row[case.column] for row in rows)
     check_bad_input(
         outcome(capsys, *line, "--by", case.column + "s", "--show", "events"),
         [f" '{case.column}s'; did you mean '{case.column}'?"],

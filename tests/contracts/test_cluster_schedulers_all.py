@@ -140,12 +140,12 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
     scheduler, case, at_s
 ):
     cluster, jobs = case
-    found = simulate(jobs, cluster, cg.cluster.make_scheduler(scheduler))
+    result = simulate(jobs, cluster, cg.cluster.make_scheduler(scheduler))
     known = np.flatnonzero(jobs.arrival_s <= at_s)
     if not len(known):
         return
     before = jobs.chosen(known, "known")
-    longer_s = before.duration_s + 7.5 * (found.jobs["finish_s"][known] > at_s + 1e-9)
+    longer_s = before.duration_s + 7.5 * (result.jobs["finish_s"][known] > at_s + 1e-9)
     columns = {
         name: getattr(before, name)
         for name in (
@@ -166,7 +166,7 @@ def test_starts_do_not_depend_on_unended_durations_or_future_jobs(
     assert np.array_equal(
         *(
             np.where(start_s <= at_s, start_s, np.inf)
-            for start_s in (found.jobs["start_s"][known], again.jobs["start_s"])
+            for start_s in (result.jobs["start_s"][known], again.jobs["start_s"])
         )
     )
 
@@ -279,13 +279,13 @@ def test_the_earliest_start_in_a_profile_is_the_first_by_trying_all(
     for job in range(jobs.jobs):
         taken.append(profile.earliest(int(jobs.gpus[job]), float(jobs.duration_s[job])))
         profile.take(taken[-1])
-    found = profile.earliest(gpus, time_s, before_s)
+    result = profile.earliest(gpus, time_s, before_s)
     for start_s in sorted({0.0} | {kept.end_s for kept in taken}):
         place = nodes.room(
             nodes.packed(least_free(cluster, taken, start_s, start_s + time_s)), gpus
         )
         if place is not None:
-            assert found == (
+            assert result == (
                 Reservation(start_s, start_s + time_s, place)
                 if start_s < before_s
                 else None

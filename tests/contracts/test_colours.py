@@ -124,10 +124,12 @@ def test_user_policies_are_distinguished_from_each_other_and_from_ours(seen):
 
 
 def check(axes, names):
-    found = [(name, colour) for name, colour in named_colours(axes) if name in LOOKS]
-    assert {name for name, _ in found} == set(names)
+    results = [(name, colour) for name, colour in named_colours(axes) if name in LOOKS]
+    assert {name for name, _ in results} == set(names)
     assert [
-        (name, colour) for name, colour in found if colour != LOOKS[name].colour.lower()
+        (name, colour)
+        for name, colour in results
+        if colour != LOOKS[name].colour.lower()
     ] == []
 
 

@@ -122,8 +122,8 @@ def test_a_missing_connection_stops_the_simulation_and_makes_the_makespan_infini
 ):
     problem, plan = given_
     if np.isfinite(carried_out(problem, plan).makespan_s):
-        found = schedule_of(simulate(problem, plan))
-        assert found.makespan_s == carried_out(problem, plan).makespan_s
+        result = schedule_of(simulate(problem, plan))
+        assert result.makespan_s == carried_out(problem, plan).makespan_s
     else:
         check_refused(lambda: simulate(problem, plan), ["but they are not connected"])
 
@@ -226,7 +226,7 @@ def test_a_plan_without_contention_is_not_later_than_its_draft(problem, insertio
 @QUICK
 @given(problems(), st.integers(0, 5))
 def test_annealing_is_never_worse_than_heft_and_reports_its_makespan(problem, seed):
-    found = anneal(problem, Budget(30), seed)
-    assert found.makespan_s <= carried_out(problem, heft(problem)).makespan_s
-    assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
-    assert found.evaluations <= 30
+    result = anneal(problem, Budget(30), seed)
+    assert result.makespan_s <= carried_out(problem, heft(problem)).makespan_s
+    assert result.makespan_s == schedule_of(simulate(problem, result.plan)).makespan_s
+    assert result.evaluations <= 30

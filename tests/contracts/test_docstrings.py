@@ -120,7 +120,7 @@ def key(thing):
 @cache
 def public():
     """Key -> function, class, method or property."""
-    found, seen = {}, set()
+    result, seen = {}, set()
     pending = [thing for module in ROOTS for thing in shown(module)]
     while pending:
         thing = pending.pop()
@@ -131,18 +131,18 @@ def public():
         if not (is_code and own(thing) and is_public(thing.__name__)) or thing in seen:
             continue
         seen.add(thing)
-        found[key(thing)] = thing
+        result[key(thing)] = thing
         if inspect.isclass(thing):
             for name, member in members(thing):
                 function = getattr(member, "fget", None) or getattr(
                     member, "func", member
                 )
                 if own(function) and function.__qualname__ == name:
-                    found[key(function)] = member
+                    result[key(function)] = member
                     pending += answered(function)
         else:
             pending += answered(thing)
-    return dict(sorted(found.items()))
+    return dict(sorted(result.items()))
 
 
 # ---- content of docstrings ----
@@ -199,10 +199,10 @@ def is_exception(name, thing):
     """Return whether a module, or Python, knows an exception of this name."""
     module = sys.modules[thing.__module__]
     places = (module, builtins, checks, policy, executors)
-    found = next(
+    result = next(
         (getattr(place, name) for place in places if hasattr(place, name)), None
     )
-    return inspect.isclass(found) and issubclass(found, BaseException)
+    return inspect.isclass(result) and issubclass(result, BaseException)
 
 
 def faults(thing):
@@ -214,11 +214,11 @@ def faults(thing):
     summary = said[""].partition("\n\n")[0]
     if not summary:
         return [] if overrides(thing) else ["no summary"]
-    found = [] if summary[-1] in ".!?:" else ["summary ends without a full stop"]
+    result = [] if summary[-1] in ".!?:" else ["summary ends without a full stop"]
     headings = [each for each in said if each]
     if headings != [each for each in SECTIONS if each in headings]:
-        found.append(f"sections {', '.join(headings)}")
-    return found + faults_of_parameters(thing, said) + faults_of_raises(thing, said)
+        result.append(f"sections {', '.join(headings)}")
+    return result + faults_of_parameters(thing, said) + faults_of_raises(thing, said)
 
 
 def faults_of_parameters(thing, said):
@@ -256,13 +256,13 @@ def repeats(text):
     """The entries of a docstring whose words are those of the name and its type; one
     with a number or a sign states what is allowed.
     """
-    found = [match.groups()[-3:] for match in SECTION_ENTRY.finditer(text)]
-    found += [match.groups() for match in LINE_ENTRY.finditer(text)]
+    results = [match.groups()[-3:] for match in SECTION_ENTRY.finditer(text)]
+    results += [match.groups() for match in LINE_ENTRY.finditer(text)]
     return [
         name
-        for name, kind, told in found
-        if words(told) - EMPTY <= words(f"{name} {kind or ''}")
-        and not re.search(r"[\d<>=]", told)
+        for name, kind, message in results
+        if words(message) - EMPTY <= words(f"{name} {kind or ''}")
+        and not re.search(r"[\d<>=]", message)
     ]
 
 
@@ -281,13 +281,13 @@ def test_an_entry_that_repeats_the_signature_is_reported(text, names):
 
 @pytest.mark.slow
 def test_no_entry_repeats_the_signature():
-    found = {}
+    result = {}
     for path in sorted(Path(cg.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             documented = isinstance(node, ast.FunctionDef | ast.ClassDef)
             if documented and (again := repeats(ast.get_docstring(node) or "")):
-                found[f"{path.stem}.{node.name}"] = again
-    assert not found
+                result[f"{path.stem}.{node.name}"] = again
+    assert not result
 
 
 def test_every_declared_parameter_has_a_meaning_beyond_its_signature():
@@ -311,9 +311,9 @@ def test_every_declared_parameter_has_a_meaning_beyond_its_signature():
 
 def test_public_docstrings_agree_with_their_signatures():
     wrong = {
-        name: found for name, thing in public().items() if (found := faults(thing))
+        name: result for name, thing in public().items() if (result := faults(thing))
     }
-    lines = [f"{name}: {'; '.join(found)}" for name, found in wrong.items()]
+    lines = [f"{name}: {'; '.join(result)}" for name, result in wrong.items()]
     assert not wrong, "\n".join([f"{len(wrong)} of {len(public())}:", *lines])
 
 
@@ -383,5 +383,5 @@ def test_a_docstring_that_disagrees_with_the_signature_is_reported(text, fault):
         return a + sum(more)
 
     total.__doc__ = text
-    found = "; ".join(faults(total))
-    assert not found if fault is None else fault in found
+    result = "; ".join(faults(total))
+    assert not result if fault is None else fault in result

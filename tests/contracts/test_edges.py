@@ -170,9 +170,9 @@ def test_a_policy_that_exits_gives_a_one_line_error_or_a_failed_run(ended, name)
     status, out, _ = ended(
         f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json"
     )
-    found = json.loads(out)
+    result = json.loads(out)
     assert status == 1
-    assert found["figures"][1]["wait_min"]["n"] == 2
+    assert result["figures"][1]["wait_min"]["n"] == 2
 
 
 @pytest.mark.usefixtures("leaving")

@@ -132,9 +132,9 @@ def own_file(tmp_path):
 
 
 def namespace(case):
-    found: dict[str, Any] = {}
-    exec(case.own, found)
-    return found
+    result: dict[str, Any] = {}
+    exec(case.own, result)
+    return result
 
 
 def same(one, other):

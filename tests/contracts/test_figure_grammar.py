@@ -95,10 +95,10 @@ every_figure = pytest.mark.parametrize(
 def test_the_index_agrees_with_the_rows(module, id):
     """The sentence below a figure, and its table, are those of its CSV."""
     figure, path = GALLERIES[module][id], path_of(module, id)
-    told = (path.parent / "README.md").read_text(encoding="utf-8")
+    text = (path.parent / "README.md").read_text(encoding="utf-8")
     rows = figure.read(path.read_text(encoding="utf-8"))
-    assert figure.seen(rows) in told
-    assert figure.table(rows) in told
+    assert figure.seen(rows) in text
+    assert figure.table(rows) in text
 
 
 @pytest.mark.quick_cases(2)
@@ -122,11 +122,11 @@ def panels_of(canvas):
 def test_panels_have_letters_in_their_order(module, id):
     panels = panels_of(canvas_of(module, id))
     titles = [ax.get_title(loc="left") for ax in panels]
-    found = [
+    results = [
         title[1] for title in titles if title.startswith("(") and title[2:3] == ")"
     ]
     every = "abcdefghijklmnop"[: len(panels)] if len(panels) > 1 else ""
-    assert "".join(found) == LETTERS.get((module, id), every) or len(panels) == 1
+    assert "".join(results) == LETTERS.get((module, id), every) or len(panels) == 1
 
 
 # ---- Legends ----
@@ -156,17 +156,17 @@ def has_line(line):
 
 def strokes_of(canvas):
     """Colour and dashes of all lines, those of collections too."""
-    found = {
+    result = {
         (to_hex(line.get_color()), line.get_linestyle())
         for line in lines_of(canvas)
         if has_line(line)
     }
-    found |= {
+    result |= {
         (to_hex(patch.get_edgecolor()), patch.get_linestyle())
         for ax in canvas.axes
         for patch in ax.patches
     }
-    return found | {
+    return result | {
         (to_hex(colour), "-")
         for ax in canvas.axes
         for each in ax.collections
@@ -176,14 +176,14 @@ def strokes_of(canvas):
 
 def fillings_of(canvas):
     """Colours of bars and areas."""
-    found = [patch.get_facecolor() for ax in canvas.axes for patch in ax.patches]
-    found += [
+    results = [patch.get_facecolor() for ax in canvas.axes for patch in ax.patches]
+    results += [
         colour
         for ax in canvas.axes
         for each in ax.collections
         for colour in each.get_facecolor()
     ]
-    return {to_hex(colour, keep_alpha=True) for colour in found}
+    return {to_hex(colour, keep_alpha=True) for colour in results}
 
 
 def legends_of(canvas):
@@ -290,8 +290,8 @@ def colours_in_legends(canvas):
 @every_figure
 def test_a_name_has_the_colour_of_the_registry(module, id):
     canvas = canvas_of(module, id)
-    found = [*named_colours(canvas.axes), *colours_in_legends(canvas)]
-    for name, colour in found:
+    results = [*named_colours(canvas.axes), *colours_in_legends(canvas)]
+    for name, colour in results:
         assert name not in LOOKS or colour == LOOKS[name].colour.lower(), name
     for text in [text for ax in canvas.axes for text in ax.texts]:
         if text.get_text() in LOOKS and text.get_transform() is not None:

@@ -98,12 +98,12 @@ def test_the_plotted_data_equal_the_packages(module, id):
 def test_the_advice_equals_the_packages():
     """That of `cgrsp advise hectic --report figures/advice`."""
     folder = FOLDER / "advice"
-    found = cg.advise(cg.day("hectic"))
-    assert not stale(found.rows, folder / "advice.csv")
+    result = cg.advise(cg.day("hectic"))
+    assert not stale(result.rows, folder / "advice.csv")
     for figure in ADVICE:
-        assert not stale(figure.rows(found), folder / f"{figure.stem}.csv")
+        assert not stale(figure.rows(result), folder / f"{figure.stem}.csv")
     page = unescape((folder / "advice.html").read_text(encoding="utf-8"))
-    assert all(line in page for line in (*found.lines, *found.rest))
+    assert all(line in page for line in (*result.lines, *result.rest))
 
 
 def test_the_page_on_advice_quotes_its_report():
@@ -111,11 +111,11 @@ def test_the_page_on_advice_quotes_its_report():
     report = unescape((FOLDER / "advice" / "advice.html").read_text(encoding="utf-8"))
     page = FOLDER.parent / "docs" / "howto" / "advise.md"
     parts = page.read_text(encoding="utf-8").replace("> ", "").split("\n>\n")
-    told = [" ".join(part.split()) for part in parts]
+    messages = [" ".join(part.split()) for part in parts]
     lines = re.findall(r"<p>(.*?)</p>", report)[:3]
-    assert lines[0] == told[0][-len(lines[0]) :] and lines[1] == told[1]
-    assert told[2].startswith(lines[2])
-    text = " ".join(told)
+    assert lines[0] == messages[0][-len(lines[0]) :] and lines[1] == messages[1]
+    assert messages[2].startswith(lines[2])
+    text = " ".join(messages)
     first = re.search(r"it saves ([^ ]* ± [^ ]*) USD per day", report)[1]
     assert f"which saves {first} USD per day" in text and "here triage" in text
     options = re.search(r"kind of change \((\d+) tried\)", report)[1]

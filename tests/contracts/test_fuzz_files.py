@@ -290,11 +290,11 @@ def with_piece(draw, text):
 
 def other(draw, text, pattern):
     """Another text in place of one of this pattern: one of them, or a number."""
-    found = list(re.finditer(pattern, text))
-    if not found:
+    results = list(re.finditer(pattern, text))
+    if not results:
         return text
-    place = draw.choice(found)
-    piece = draw.choice([draw.choice(found)[0], "x", "", *NUMBERS])
+    place = draw.choice(results)
+    piece = draw.choice([draw.choice(results)[0], "x", "", *NUMBERS])
     return text[: place.start()] + piece + text[place.end() :]
 
 
@@ -319,10 +319,10 @@ WAYS = [lacking, lacking, with_piece, *[other_number] * 3, other_word, other_lin
 def altered_json(draw, text):
     """JSON with another value in some place; as text where it is none."""
     try:
-        found = json.loads(text)
+        result = json.loads(text)
     except ValueError:
         return spoiled(draw, text)
-    places = list(inner(found))
+    places = list(inner(result))
     if not places:
         return spoiled(draw, text)
     holder, key = draw.choice(places)
@@ -330,7 +330,7 @@ def altered_json(draw, text):
         del holder[key]
     else:
         holder[key] = draw.choice(VALUES)
-    return json.dumps(found)
+    return json.dumps(result)
 
 
 def inner(value):
@@ -388,13 +388,13 @@ STUDIES = [
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
     """The results directories of some studies, and what the commands printed."""
-    found = []
+    results = []
     for number, command in enumerate(STUDIES):
         folder = tmp_path_factory.mktemp(f"kept{number}")
         ended = fuzzing.carried_out(command.split(), folder, folder.parent)
         assert ended.status == 0, ended.err
-        found.append((command, folder / "out", ended.out))
-    return found
+        results.append((command, folder / "out", ended.out))
+    return results
 
 
 @pytest.mark.long
@@ -416,14 +416,14 @@ def test_an_altered_results_directory_gives_the_same_results_or_none(
         path.write_bytes(content)
         again = draw.choice([command, "verify out --sample 2"])
         ended = fuzzing.carried_out(again.split(), folder, tmp_path)
-        found = fuzzing.faults(again.split(), ended)
+        result = fuzzing.faults(again.split(), ended)
         if again == command and ended.status == 0 and ended.out != printed:
-            found.append("other results")
+            result.append("other results")
         if again != command and ended.status == 1 and not is_result:
-            found.append("sound results that are called altered")
+            result.append("sound results that are called altered")
         wrong += [
             f"{fault}: {again}: {path.name}: {fuzzing.shown(content)}\n"
             f"{ended.err[-600:]}"
-            for fault in found
+            for fault in result
         ]
     assert not wrong, f"{len(wrong)} faults\n" + "\n".join(wrong)

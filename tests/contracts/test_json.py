@@ -117,11 +117,11 @@ def test_commands_print_json_that_any_program_reads(line, capsys, tmp_path, file
     )
     files = {"MARKET": market, "LOG": log, "JOBS": jobs, "STATE": state}
     words = [str(files.get(word, word)) for word in line.split()]
-    found = strict(output(capsys, *words, "--format", "json"))
-    valid_answer(found)
-    assert [*found][:2] == ["subject", "parameters"]
-    assert {"alternatives", "seeds", "figures"} <= found.keys()
-    assert all(isinstance(row, dict) for row in found["figures"])
+    result = strict(output(capsys, *words, "--format", "json"))
+    valid_answer(result)
+    assert [*result][:2] == ["subject", "parameters"]
+    assert {"alternatives", "seeds", "figures"} <= result.keys()
+    assert all(isinstance(row, dict) for row in result["figures"])
 
 
 def test_every_command_with_json_is_tried():

@@ -52,12 +52,12 @@ ELSEWHERE = {  # file, or folder -> the tests of what has none of its own, and w
 def statements(path):
     """Return the number of statements of a file, without docstrings."""
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    told = [
+    messages = [
         each
         for each in nodes
         if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
     ]
-    return sum(isinstance(each, ast.stmt) for each in nodes) - len(told)
+    return sum(isinstance(each, ast.stmt) for each in nodes) - len(messages)
 
 
 def named(path):

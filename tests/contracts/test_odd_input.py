@@ -115,16 +115,16 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
     first.
     """
     at_s = [900 * job for job in range(200)]
-    found = []
+    results = []
     for lead_s in (0, 10_000_000):
         path = tmp_path / f"{lead_s}.csv"
         rows = [f"{lead_s + each},{300 + each % 700}" for each in at_s]
         path.write_text("\n".join(["submit_s,service_s", *rows, ""]))
-        found.append(cg.trace(path))
-    early, late = found
+        results.append(cg.trace(path))
+    early, late = results
     assert late.workload.rate_per_s == early.workload.rate_per_s == 200 / (199 * 900)
     assert late.known().offered_load == early.known().offered_load
-    days = [Trials(each, ["fifo"], Prices()).days for each in found]
+    days = [Trials(each, ["fifo"], Prices()).days for each in results]
     assert days[1] == days[0] == pytest.approx(199 * 900 / 86400)
     with caplog.at_level("INFO"):
         assert (
@@ -281,7 +281,7 @@ test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
     ),
     (
         lambda: cg.hgsp.greedy_assignment(TASKS, [0, 0]),
-        "order must contain each of the",
+        "order must contain each of",
     ),
     (lambda: dataclasses.replace(SERVER, names=5), "names(=5) must be a list"),
     (

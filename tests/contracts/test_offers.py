@@ -83,7 +83,7 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
 ):
     monkeypatch.setattr(View, "status", status_of_moment)
     scenarios = [crowds(seed, free_types, gangs) for seed in range(2)]
-    found = [
+    results = [
         cg.simulate(scenario, policy, seed).jobs
         for seed, scenario in enumerate(scenarios)
     ]
@@ -91,7 +91,7 @@ def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(
         policy = random_over_all
     monkeypatch.setattr(View, "offers", all_offers)
     monkeypatch.setattr(View, "offers_after", without)
-    for seed, (scenario, jobs) in enumerate(zip(scenarios, found)):
+    for seed, (scenario, jobs) in enumerate(zip(scenarios, results)):
         assert np.array_equal(cg.simulate(scenario, policy, seed).jobs, jobs)
 
 

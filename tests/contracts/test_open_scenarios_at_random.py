@@ -52,8 +52,8 @@ def test_every_policy_completes_open_scenarios_with_figures_of_their_classes(
     else:
         for name, own in expected.items():
             for figure in ("wait_min", "miss_pct", "tardiness_min"):
-                found = summary[f"{name}_{figure}"]
-                assert found == pytest.approx(own[figure], rel=1e-9, nan_ok=True)
+                result = summary[f"{name}_{figure}"]
+                assert result == pytest.approx(own[figure], rel=1e-9, nan_ok=True)
     weighted = any(each.weight != 1 for each in classes)
     assert ("weighted_tardiness_min" in summary) == weighted
     if weighted and jobs["weight"].sum():
@@ -77,8 +77,8 @@ def test_a_scenario_survives_a_file_and_gives_the_same_jobs(scenario, seed):
     jobs, again = (
         [*made.workload.generate(seed, made.service)] for made in (scenario, read)
     )
-    assert [(tuple(job), luck) for job, luck in jobs] == [
-        (tuple(job), luck) for job, luck in again
+    assert [(tuple(job), draws) for job, draws in jobs] == [
+        (tuple(job), draws) for job, draws in again
     ]
 
 
@@ -103,8 +103,8 @@ def test_stock_of_a_type_follows_its_table_or_else_the_thesis(scenario, times):
             drawn = [
                 market.status(gpu, time_s, (part + 0.5) / 1000) for part in range(1000)
             ]
-            found = np.bincount(drawn, minlength=3) / 1000
-            assert found == pytest.approx(chances, abs=1e-3)
+            result = np.bincount(drawn, minlength=3) / 1000
+            assert result == pytest.approx(chances, abs=1e-3)
             for uniform in (0.0, 1 - 2**-53):
                 assert chances[market.status(gpu, time_s, uniform)] > 0
 

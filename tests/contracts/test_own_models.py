@@ -96,10 +96,10 @@ def test_one_mechanic_who_falls_ill_is_the_queue_of_white_and_christie():
     shop = import_module("breakdowns").FrailShop(
         mechanics=1, repair_s=30.0, jobs=50_000
     )
-    found = cg.compare(shop, ["first"], range(8)).means()["first"]["response_s"]
+    result = cg.compare(shop, ["first"], range(8)).means()["first"]["response_s"]
     a, m, f, r = 1 / 60, 1 / 30, 1 / 900, 1 / 100
     formula_s = ((f + r) ** 2 + f * m) / ((f + r) * (r * m - a * (f + r)))
-    assert found.low <= formula_s <= found.high
+    assert result.low <= formula_s <= result.high
 
 
 @dataclass(frozen=True)

@@ -371,8 +371,8 @@ def test_a_gantt_chart_shows_the_gpus_that_no_node_uses():
     canvas = redrawn(dag.FIGURES["gantt"], PICTURES / "dag")
     for ax, name in zip(canvas.axes, ("gpipe", "1f1b")):
         used = {row["gpu"] for row in rows if row["schedule"] == name}
-        told = [text.get_text() for text in ax.get_yticklabels()]
-        assert told == [
+        messages = [text.get_text() for text in ax.get_yticklabels()]
+        assert messages == [
             f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in range(4)
         ]
     (legend,) = canvas.legends

@@ -87,14 +87,14 @@ def same_as(data, timeline, number=0):
     run, tick_s = data["runs"][number], data["tick_s"]
     claims, visits = decoded(run)
     assert 1e-8 <= tick_s / (data["end"] * tick_s) <= 1.1e-6
-    told = {}
+    message = {}
     for claim in timeline.claims:
         from_s, to_s = np.rint([claim["from_s"] / tick_s, claim["to_s"] / tick_s])
         key = (claim["job"], claim["resource"], claim["phase"], from_s)
-        before = told.get(key, (to_s - from_s, 0.0))
-        told[key] = (to_s - from_s, before[1] + claim["amount"])
-    assert set(told) == set(claims)
-    for key, (length, amount) in told.items():
+        before = message.get(key, (to_s - from_s, 0.0))
+        message[key] = (to_s - from_s, before[1] + claim["amount"])
+    assert set(message) == set(claims)
+    for key, (length, amount) in message.items():
         assert claims[key] == (length, pytest.approx(amount, abs=1e-5))
     assert set(visits) == set(timeline.visits["job"].tolist())
     for visit in timeline.visits.tolist():
@@ -168,24 +168,24 @@ def test_a_day_of_a_thousand_jobs_under_two_policies_is_a_small_file(tmp_path):
 
 def test_the_page_shows_the_explanations_of_the_rules():
     run = cg.simulate(cg.day("hectic", jobs=60, tight_fraction=0.5), "cadr", 1)
-    data, told = data_of(run), run.report.reasons(run)
+    data, message = data_of(run), run.report.reasons(run)
     why = data["runs"][0]["why"]
     ids = np.cumsum(data["runs"][0]["jobs"]["job"]).tolist()
     texts = why["texts"]
-    assert [why["order"], why["place"]] == [told.order, told.place]
-    assert len(told.choices) == len(why["at"]) == run.decisions
+    assert [why["order"], why["place"]] == [message.order, message.place]
+    assert len(message.choices) == len(why["at"]) == run.decisions
     for at, rows, said, offers, kept, choice in zip(
         np.cumsum(why["at"]),
         *(why[name] for name in ("jobs", "said", "offers", "kept")),
-        told.choices,
+        message.choices,
     ):
         assert at == round(choice.time_s / data["tick_s"])
         assert [
             (ids[row], texts[text]) for row, text in zip(rows, said)
         ] == choice.ranked
-        found = {ids[row]: [texts[text] for text in own] for row, *own in offers}
-        assert (found, kept) == (choice.offers, choice.kept)
-    assert any(choice.offers for choice in told.choices)
+        result = {ids[row]: [texts[text] for text in own] for row, *own in offers}
+        assert (result, kept) == (choice.offers, choice.kept)
+    assert any(choice.offers for choice in message.choices)
 
 
 def test_only_runs_of_the_same_jobs_are_compared():
@@ -231,7 +231,7 @@ def test_a_run_without_length_has_a_page():
 
 def shown(page, script, folder, size="1280,760"):
     """Run a script in the page once it has loaded, and return its answer."""
-    told = f"""<script>{{
+    message = f"""<script>{{
       const errors = [];
       window.addEventListener("error", ({{ message }}) => errors.push(message));
       const answer = document.createElement("pre");
@@ -242,7 +242,7 @@ def shown(page, script, folder, size="1280,760"):
       const give = (found) => answer.textContent = JSON.stringify({{ found, errors }});
       {script}
     }}</script></html>"""
-    return answered(page.replace("</html>", told), folder, size)
+    return answered(page.replace("</html>", message), folder, size)
 
 
 def answered(page, folder, size):
@@ -257,9 +257,9 @@ def answered(page, folder, size):
     profile = f"--user-data-dir={folder / 'profile'}"
     command = [BROWSER, *options.split(), profile, *page_of.split(), path.as_uri()]
     dom = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    found = json.loads(Page(dom).texts["answer"])
-    assert found["errors"] == []
-    return found["found"]
+    result = json.loads(Page(dom).texts["answer"])
+    assert result["errors"] == []
+    return result["found"]
 
 
 in_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
@@ -287,7 +287,7 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
     )
     times_s, waiting = queue_length(timeline)
     claims = timeline.claims
-    for time_s, told, inked in seen:
+    for time_s, message, inked in seen:
         # between two events, whose times are rounded, the numbers are those of the run
         near = 1e-6 * timeline.end_s
         events = np.concatenate([claims["from_s"], claims["to_s"], times_s])
@@ -301,8 +301,8 @@ def test_a_browser_shows_queue_and_places_at_any_time(name, tmp_path):
             )
             past = int(np.searchsorted(times_s, time_s, side="right"))
             number = waiting[past - 1] if past else 0
-            assert told.startswith(f"{number} waiting")
-            assert f"; {in_use} of {len(timeline.resources)} " in told
+            assert message.startswith(f"{number} waiting")
+            assert f"; {in_use} of {len(timeline.resources)} " in message
         assert inked
     assert seen[0][0] == 0
     assert seen[-1][0] == pytest.approx(timeline.end_s, rel=1e-6)
@@ -527,9 +527,9 @@ def test_an_embedded_page_keeps_its_position_when_it_is_regenerated(tmp_path):
         player_page([cg.simulate(subject_of(day).varied(slots=n), "edf", 1)], "day")
         for n in (5, 6)
     ]
-    told = json.dumps(pages).replace("</", "<\\/")
+    message = json.dumps(pages).replace("</", "<\\/")
     outer = f"""<html><iframe id="inner"></iframe><pre id="answer"></pre><script>
-      const pages = {told}, inner = document.getElementById("inner"), found = [];
+      const pages = {message}, inner = document.getElementById("inner"), found = [];
       inner.onload = () => {{
         const within = inner.contentWindow;
         found.push(within.eval("[now, speed, panes[0].places.length]"));

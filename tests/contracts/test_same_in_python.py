@@ -212,12 +212,12 @@ def test_a_study_by_command_equals_the_one_in_python(line, study, capsys):
 @pytest.mark.slow
 def test_advice_by_command_equals_the_one_in_python(capsys):
     line = "advise hectic jobs=30 --seeds 2 --policies fifo,spt prices.price_miss=2"
-    found = json.loads(told(capsys, f"{line} --format json"))
+    result = json.loads(told(capsys, f"{line} --format json"))
     prices = Prices(price_miss=2)
     advice = cg.advise(
         cg.day("hectic", jobs=30), ["fifo", "spt"], range(2), prices=prices
     )
-    assert found["advice"]["lines"] == advice.lines
-    assert [row["total_usd"] for row in found["figures"]] == [
+    assert result["advice"]["lines"] == advice.lines
+    assert [row["total_usd"] for row in result["figures"]] == [
         row["total_usd"] for row in advice.rows
     ]

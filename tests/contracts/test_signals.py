@@ -22,15 +22,15 @@ def group(number):
     """The living processes of a group, except loky's keeper of shared resources,
     which ends after them.
     """
-    found = []
+    results = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             if int(fields[2]) == number and fields[0] != "Z":
-                found.append(folder.name)
+                results.append(folder.name)
         except OSError:
             continue
-    return found
+    return results
 
 
 @pytest.fixture

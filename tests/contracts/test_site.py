@@ -67,9 +67,9 @@ def test_every_figure_is_in_the_gallery_with_its_command():
     single = (DOCS / "made.py").read_text(encoding="utf-8")
     for picture in FIGURES.rglob("*.png"):
         readme = picture.parent / "README.md"
-        told = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-        if f"({picture.name})" in told:
-            _, after = told.split(f"({picture.name})", 1)
+        text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+        if f"({picture.name})" in text:
+            _, after = text.split(f"({picture.name})", 1)
             assert "`cgrsp " in after.split("\n## ")[0], picture.name
         else:
             place = picture.relative_to(FIGURES)
@@ -107,11 +107,11 @@ def test_a_term_is_found_in_plural_with_capitals_and_over_a_line_break(monkeypat
         "Entities wait for event\nlists; steady-state policies, Little\u2019s law,"
         " the warm-up, half widths. At ten o\u2019clock a non-event in events-by-time."
     )
-    found = [
+    results = [
         (names[use.lastindex - 1], use[0])
         for use in terms.pattern(names).finditer(text)
     ]
-    assert found == [
+    assert results == [
         ("entity", "Entities"),
         ("event list", "event\nlists"),
         ("steady state", "steady-state"),
@@ -200,8 +200,8 @@ def test_every_constant_is_described(monkeypatch):
     api = importlib.import_module("api")
     names = [
         each
-        for found in api.public().values()
-        for each in found
+        for result in api.public().values()
+        for each in result
         if api.is_constant(each)
     ]
     homes = {
@@ -280,8 +280,8 @@ def dead_links(page):
         if "://" in path:
             continue
         target = (page.parent / path).resolve() if path else page
-        found = target.exists() and DOCS / "made" not in target.parents
-        if not found or (anchor and anchor not in anchors(target)):
+        result = target.exists() and DOCS / "made" not in target.parents
+        if not result or (anchor and anchor not in anchors(target)):
             yield "".join(link)
 
 

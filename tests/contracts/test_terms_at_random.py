@@ -47,17 +47,17 @@ def under(scenario, terms):
 def test_all_jobs_end_and_the_parts_of_the_cost_add_up(scenario, terms, policy, seed):
     scenario = under(scenario, terms)
     run = cg.simulate(scenario, policy, seed)
-    found = run.summary()
-    assert found["completed"] == scenario.jobs
-    assert list(found) == list(subject_of(scenario).report.metrics)
-    assert found["cost_usd"] == pytest.approx(run.jobs["cost_usd"].sum())
+    result = run.summary()
+    assert result["completed"] == scenario.jobs
+    assert list(result) == list(subject_of(scenario).report.metrics)
+    assert result["cost_usd"] == pytest.approx(run.jobs["cost_usd"].sum())
     parts = [name for name in terms.columns if name.endswith("_usd")]
-    for total, part in [(found["cost_usd"], [found[name] for name in parts])] + [
+    for total, part in [(result["cost_usd"], [result[name] for name in parts])] + [
         (row["cost_usd"], [row[name] for name in parts]) for row in run.rows()
     ]:
         assert not parts or sum(part) == pytest.approx(total)
     bare = cg.simulate(scenario, policy, seed, records=False)
-    assert bare.summary() == pytest.approx(found, nan_ok=True)
+    assert bare.summary() == pytest.approx(result, nan_ok=True)
 
 
 @QUICK
@@ -78,13 +78,15 @@ def test_a_slot_has_one_phase_at_a_time_and_each_is_paid(scenario, terms, policy
         by_phase[claim["phase"]] += held_h * usd_per_h
     for spans in by_slot.values():
         assert all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
-    found = run.summary()
-    if "executing_usd" in found:
-        assert found["executing_usd"] == pytest.approx(by_phase["executing"], abs=1e-12)
+    result = run.summary()
+    if "executing_usd" in result:
+        assert result["executing_usd"] == pytest.approx(
+            by_phase["executing"], abs=1e-12
+        )
     if terms.warm_s and (run.jobs["gpus"] == 1).all():  # else some wait warm for others
-        assert found["idle_usd"] == pytest.approx(by_phase["idle-warm"], abs=1e-12)
+        assert result["idle_usd"] == pytest.approx(by_phase["idle-warm"], abs=1e-12)
         if terms.billed_from == "provisioning":
-            assert found["provisioning_usd"] == pytest.approx(
+            assert result["provisioning_usd"] == pytest.approx(
                 by_phase["provisioning"], abs=1e-12
             )
     assert sum(run.held_s) == pytest.approx(
@@ -157,9 +159,9 @@ def test_a_job_that_is_stopped_at_any_time_is_not_lost(
         if len(set(scenario.slots)) == 1 and not scenario.free_types:
             mean_s = scenario.slots[0].mean_execution_s[job.complexity - 1]
             assert work_s == pytest.approx(mean_s * draws.service)
-    found = run.summary()
-    parts = [found[name] for name in scenario.terms.columns if name.endswith("_usd")]
-    assert not parts or sum(parts) == pytest.approx(found["cost_usd"])
+    result = run.summary()
+    parts = [result[name] for name in scenario.terms.columns if name.endswith("_usd")]
+    assert not parts or sum(parts) == pytest.approx(result["cost_usd"])
 
 
 @QUICK

@@ -193,11 +193,11 @@ class Seen:
 
 @pytest.fixture(scope="module", params=MODELS)
 def seen(request):
-    watched, told = MODELS[request.param](SEED), []
-    simulation = watched.set_up(told.append)
+    watched, message = MODELS[request.param](SEED), []
+    simulation = watched.set_up(message.append)
     simulation.env.run()
     run = simulation.close()
-    return Seen(run, told, list(steps(watched.set_up)), watched.executing(run))
+    return Seen(run, message, list(steps(watched.set_up)), watched.executing(run))
 
 
 # ---- listing and steps ----

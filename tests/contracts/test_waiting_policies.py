@@ -232,12 +232,12 @@ def test_a_log_on_shared_machines_costs_the_sum_of_its_jobs(
     )
     outcome = simulated(case, keep=True)
     done = outcome.jobs
-    told = list(
+    message = list(
         zip(done["submit_s"], done["start_s"], done["run_s"], done["on_demand"])
     )
     needs = np.maximum(done["cores"], np.ceil(done["memory_gb"] / 4))
     rents = [0.048 * 2 ** math.ceil(math.log2(need)) for need in needs]
-    price, wait_s = costs(told, 4 * 0.048 * len(case.machines), rents)
+    price, wait_s = costs(message, 4 * 0.048 * len(case.machines), rents)
     assert (outcome.summary()["price"], outcome.summary()["wait_s"]) == pytest.approx(
         (price, wait_s)
     )

@@ -229,8 +229,8 @@ def test_a_browsers_python_has_neither_processes_nor_threads_and_needs_none(tmp_
     done = process(
         [sys.executable, "-W", "always::RuntimeWarning", "-c", BROWSER], tmp_path
     )
-    told = "2\nexecutor(=2) must be None where no process can be started\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    message = "2\nexecutor(=2) must be None where no process can be started\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, message, "")
 
 
 # ---- tasks ----
@@ -430,9 +430,9 @@ def test_a_worker_that_dies_ends_the_command_with_one_line_and_keeps_the_rest(
     assert (done.returncode, done.stdout) == (2, "")
     names = kept(tmp_path / "results")
     assert 2 <= len(names) < 4
-    [told] = done.stderr.splitlines()
-    assert told.startswith("cgrsp compare: a worker process died")
-    assert told.endswith(f"; {len(names)} of 4 tasks are saved in results")
+    [message] = done.stderr.splitlines()
+    assert message.startswith("cgrsp compare: a worker process died")
+    assert message.endswith(f"; {len(names)} of 4 tasks are saved in results")
     assert not (tmp_path / "results" / "rows.csv").exists()
     number = int(Path(names[0]).stem)
     outcomes = loaded(tmp_path / "results", number, seeds=16)
@@ -472,8 +472,10 @@ def test_results_finished_before_an_executor_failed_are_kept(
     assert str(caught.value).endswith(f"{number} of 4 tasks are saved in {tmp_path}")
     assert len(kept(tmp_path)) == number
     # the rest is made here
-    found = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)
-    assert csv_text(found.rows) == csv_text(cg.compare(quiet, ["fifo"], range(40)).rows)
+    result = cg.compare(quiet, ["fifo"], range(40), out=tmp_path)
+    assert csv_text(result.rows) == csv_text(
+        cg.compare(quiet, ["fifo"], range(40)).rows
+    )
 
 
 def test_without_a_directory_no_directory_is_mentioned(small_tasks):

@@ -59,11 +59,11 @@ def test_every_pair_is_an_edge_equally_often_in_either_direction():
     """500 graphs of six nodes: without the random order, half of the 30 places
     would stay empty.
     """
-    found = np.zeros((6, 6))
+    result = np.zeros((6, 6))
     for seed in range(500):
         start, end = erdos_renyi(6, 1.0, seed=seed).edges.T
-        found[start, end] += 1
-    off = found[~np.eye(6, dtype=bool)]
+        result[start, end] += 1
+    off = result[~np.eye(6, dtype=bool)]
     # 6 edges among 15 pairs, in 2 directions
     assert chisquare(off).pvalue > 1e-4 and off.mean() == pytest.approx(
         500 * 0.2, rel=0.05
@@ -183,7 +183,7 @@ def test_two_replicas_of_two_layers_by_hand():
         2, replicas=2, samples=10, work_tflop=0.5, activation_gb=0.1, parameters_gb=4
     )
     assert one.nodes == 2 * (2 + 2 + 2 * 2 + 2) and one.units == 2
-    found = edges_of(one, "data_gb", "held_mb")
+    result = edges_of(one, "data_gb", "held_mb")
     for r, other in ((0, 1), (1, 0)):
         own = {
             (f"r{r} m0 l0.0 forward", f"r{r} m0 l1.0 forward"): (0.5, 0),
@@ -199,8 +199,8 @@ def test_two_replicas_of_two_layers_by_hand():
                 (f"r{other} {at} ring 1", f"r{r} {at} ring 2"): (2, 0),
                 (f"r{r} {at} ring 2", f"r{r} {at} update"): (0, 0),
             }
-        assert {ends: found.pop(ends) for ends in own} == own
-    assert not found
+        assert {ends: result.pop(ends) for ends in own} == own
+    assert not result
     work = dict(zip(one.names, one.work_tflop))
     assert work["r1 m0 l1.0 forward"] == 2.5 and work["r1 m0 l1.0 backward"] == 5
     # of half of 10^9 parameters a sum, and nothing
@@ -271,13 +271,13 @@ def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
     for priority in (np.zeros(one.nodes), np.random.default_rng(0).random(one.nodes)):
         order = by_priority(one, priority)
         layer = 2 * stage
-        found = [
+        results = [
             one.names[node].split()
             for node in order
             if f"l{layer}.0 " in one.names[node]
         ]
         assert [
-            word[-1][0] + word[1][1] for word in found if word[1][0] == "m"
+            word[-1][0] + word[1][1] for word in results if word[1][0] == "m"
         ] == turns.split()
 
 

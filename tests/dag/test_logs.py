@@ -175,11 +175,11 @@ def test_the_later_layout_gives_the_same_graph(file, version):
         {"id": "join", "runtimeInSeconds": 7.5, "memoryInBytes": 1_500_001},
         {"id": "split", "runtimeInSeconds": 4},
     ]
-    found = {
+    result = {
         "schemaVersion": version,
         "workflow": {"specification": specification, "execution": {"tasks": run}},
     }
-    later = read_wfformat(file(found))
+    later = read_wfformat(file(result))
     earlier = read_wfformat(file(workflow(SPLIT, JOIN)))
     assert (
         later.names == earlier.names and later.edges.tolist() == earlier.edges.tolist()
@@ -188,7 +188,7 @@ def test_the_later_layout_gives_the_same_graph(file, version):
         assert getattr(later, column).tolist() == getattr(earlier, column).tolist()
     specification["tasks"][1]["inputFiles"].append("none")
     check_refused(
-        lambda: read_wfformat(file(found)),
+        lambda: read_wfformat(file(result)),
         r"sizeInBytes of file none of task join\(=None\) must be a number >= 0",
     )
 

@@ -87,16 +87,20 @@ def example(path):
 
 
 def test_a_file_describes_gpus_and_links(lab):
-    found = read_platform(lab)
-    assert found.name == "lab, 3 GPUs" and found.names == ("a", "b", "c")
-    assert found.tflops.tolist() == [2, 1, 4] and found.memory_mb.tolist() == [
+    result = read_platform(lab)
+    assert result.name == "lab, 3 GPUs" and result.names == ("a", "b", "c")
+    assert result.tflops.tolist() == [2, 1, 4] and result.memory_mb.tolist() == [
         10,
         10,
         5,
     ]
-    assert found.server.tolist() == [0, 0, 1]
-    assert found.bandwidth_gb_per_s.tolist() == [[2, 2, 1], [2, 2, 4], [1, 4, 0]]
-    assert found.latency_s.tolist() == [[0.25, 0.25, 0.5], [0.25, 0.25, 1], [0.5, 1, 0]]
+    assert result.server.tolist() == [0, 0, 1]
+    assert result.bandwidth_gb_per_s.tolist() == [[2, 2, 1], [2, 2, 4], [1, 4, 0]]
+    assert result.latency_s.tolist() == [
+        [0.25, 0.25, 0.5],
+        [0.25, 0.25, 1],
+        [0.5, 1, 0],
+    ]
 
 
 def test_latency_by_hand(lab):
@@ -160,11 +164,11 @@ def test_a_count_means_equal_gpus_and_a_pair_without_link_is_not_connected(
         "memory_gb = 8\n",
         "rack.toml",
     )
-    found = read_platform(path)
+    result = read_platform(path)
     assert (
-        found.tflops.tolist() == [1, 1, 3]
-        and found.names == ()
-        and not found.bandwidth_gb_per_s.any()
+        result.tflops.tolist() == [1, 1, 3]
+        and result.names == ()
+        and not result.bandwidth_gb_per_s.any()
     )
 
 
@@ -173,12 +177,12 @@ def test_other_usage_is_drawn_by_seed_for_a_file_too(lab):
         (Servers(3), Servers(3).platform()),
         (read_platform(lab), read_platform(lab)),
     ):
-        found = Scenario("star:n=3", platform, "busy").problem(5).platform
+        result = Scenario("star:n=3", platform, "busy").problem(5).platform
         assert (
-            found.tflops.tolist()
+            result.tflops.tolist()
             == (own.tflops * (1 - stream(5, "in use").uniform(*BUSY, 3))).tolist()
         )
-        assert found.latency_s.tolist() == own.latency_s.tolist()
+        assert result.latency_s.tolist() == own.latency_s.tolist()
 
 
 # ---- the command ----
@@ -283,7 +287,7 @@ BAD = {
         ("server,tflops,memory_gb\n0,1,1\n0,1\n", "line 3 lacks memory_gb"),
         (
             "server,tflops,memory_gb\n0,1,1,5\n",
-            "line 2: 4 cells for 3 columns",
+            "line 2: 4 cells, not 3",
         ),
         (
             "server,tflops,memory_gb,one_end,other_end,gb_per_s\n0,1,1\n,,,0,5,1\n",

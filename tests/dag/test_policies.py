@@ -80,13 +80,13 @@ def test_events_of_a_policy_whose_nodes_hold_their_gpu_during_transfers():
 
 
 def test_a_listing_describes_nodes_data_and_memory():
-    told = []
-    simulate(fork(), soonest, told.append)
-    assert {str(event)[40:].strip() for event in told if event.job == 2} == {
+    messages = []
+    simulate(fork(), soonest, messages.append)
+    assert {str(event)[40:].strip() for event in messages if event.job == 2} == {
         "node c is ready, 5 MB", "node c", "1 GB of node a for node c, GPU 1 to 0",
         "node c, 8 s",
     }  # fmt: skip
-    ends = [str(event)[40:].strip() for event in told if event.kind == "finish"]
+    ends = [str(event)[40:].strip() for event in messages if event.kind == "finish"]
     assert sorted(ends) == ["node a", "node b", "node c"]
     walk = list(steps(lambda listener: set_up(fork(), soonest, listener)))
     held = next(
@@ -164,26 +164,26 @@ def never_overbooked(run):
 @settings(max_examples=150)
 def test_a_policy_s_run_breaks_no_rule(problem):
     run, graph = simulate(problem, soonest), problem.graph
-    found = schedule_of(run)
+    result = schedule_of(run)
     # units, memory, and an order in which data come before those that need them
-    found.plan.check(problem)
+    result.plan.check(problem)
     never_overbooked(run)
     moved_s = np.zeros(graph.nodes)
     before, after = graph.edges.T
-    gpu = found.plan.gpu
+    gpu = result.plan.gpu
     np.maximum.at(
         moved_s, after, problem.transfer_s(graph.data_gb, gpu[before], gpu[after])
     )
-    waited_s = found.start_s - (run.jobs["dispatch_s"] + moved_s)  # for links
+    waited_s = result.start_s - (run.jobs["dispatch_s"] + moved_s)  # for links
     assert (waited_s >= 0).all() and (problem.contention or not waited_s.any())
-    assert (run.jobs["dispatch_s"][after] >= found.finish_s[before]).all()
+    assert (run.jobs["dispatch_s"][after] >= result.finish_s[before]).all()
     assert (
-        found.finish_s.tolist()
-        == (found.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
+        result.finish_s.tolist()
+        == (result.start_s + problem.time_s[np.arange(graph.nodes), gpu]).tolist()
     )
     # without holding GPUs for data, no node ends later in the same order
     if not problem.contention:
-        assert carried_out(problem, found.plan).makespan_s <= found.makespan_s
+        assert carried_out(problem, result.plan).makespan_s <= result.makespan_s
 
 
 # ---- wrong answers ----

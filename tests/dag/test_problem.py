@@ -34,10 +34,10 @@ BAD_PLANS = [
     ([1, 1, 1, 2], None, "node b is not on the GPU of its unit"),
     ([1, 1, 0, 1], None, "node c or its unit does not fit on GPU 0"),
     ([1, 1, 1, 1], [0, 2, 1, 3], "order: node c comes before b, whose data it needs"),
-    ([1, 1, 1, 1], [0, 1, 2, 2], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2, -1], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 5], "order must contain each of the 4 nodes once"),
-    ([1, 1, 1, 1], [0, 1, 2], "order must contain each of the 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, 2], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2, -1], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 5], "order must contain each of 4 nodes once"),
+    ([1, 1, 1, 1], [0, 1, 2], "order must contain each of 4 nodes once"),
 ]
 
 
@@ -139,7 +139,7 @@ test_platforms_that_cannot_be_are_named = refusals(
 
 
 def test_servers_deal_speeds_in_turn_and_connect_gpus():
-    found = cg.dag.Servers(
+    result = cg.dag.Servers(
         5,
         per_server=2,
         tflops=(1.0, 2.0),
@@ -147,16 +147,16 @@ def test_servers_deal_speeds_in_turn_and_connect_gpus():
         intra_gb_per_s=8,
         inter_gb_per_s=1,
     ).platform()
-    in_use = found.in_use(np.array([0, 0, 0.5, 0.75, 0]))
-    columns = (found.tflops, found.server, found.memory_mb, in_use.tflops)
+    in_use = result.in_use(np.array([0, 0, 0.5, 0.75, 0]))
+    columns = (result.tflops, result.server, result.memory_mb, in_use.tflops)
     assert [column.tolist() for column in columns] == [
         [1, 2, 1, 2, 1],
         [0, 0, 1, 1, 2],
         [500] * 5,
         [1, 2, 0.5, 0.5, 1],
     ]
-    assert found.bandwidth_gb_per_s[0, 1:].tolist() == [8, 1, 1, 1]
+    assert result.bandwidth_gb_per_s[0, 1:].tolist() == [8, 1, 1, 1]
     check_refused(
-        lambda: found.in_use(np.array([0.0, 1.0, 0.0, 0.0, 0.0])),
+        lambda: result.in_use(np.array([0.0, 1.0, 0.0, 0.0, 0.0])),
         r"share in use of GPU 1\(=1.0\) must be at least 0 and below 1",
     )

@@ -32,10 +32,10 @@ class InTurn:
 
 def test_makespan_and_evaluations_of_a_run_are_in_its_figures():
     run = cg.simulate(SMALL, "rtgs", 3)
-    found = cg.dag.find(SMALL.problem(3), "rtgs", cg.dag.Budget(20), 3)
+    result = cg.dag.find(SMALL.problem(3), "rtgs", cg.dag.Budget(20), 3)
     figures = run.summary()
     assert list(figures) == list(METRICS)
-    assert (figures["makespan_s"], figures["evaluations"]) == (found.makespan_s, 20)
+    assert (figures["makespan_s"], figures["evaluations"]) == (result.makespan_s, 20)
     assert figures["bound_s"] == cg.dag.lower_bound_s(SMALL.problem(3))
     assert figures == cg.simulate(SMALL, "rtgs", 3).summary()
     assert cg.simulate(SMALL, InTurn(), 3).summary()["evaluations"] == 0
@@ -71,11 +71,11 @@ def test_an_existing_plan_is_a_policy_too():
 @pytest.mark.parametrize("scheduler", ["heft", InTurn()])
 def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
     run = cg.simulate(SMALL, scheduler, 3)
-    found = cg.dag.schedule_of(run)
-    assert found.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
-    assert found.plan.gpu.tolist() == run.jobs["gpu"].tolist()
-    assert found.plan.scheduler == run.policy
-    found.plan.check(found.problem)
+    result = cg.dag.schedule_of(run)
+    assert result.makespan_s == run.summary()["makespan_s"] == run.timeline.end_s
+    assert result.plan.gpu.tolist() == run.jobs["gpu"].tolist()
+    assert result.plan.scheduler == run.policy
+    result.plan.check(result.problem)
 
 
 def test_a_study_is_divided_by_the_cost_of_searches():

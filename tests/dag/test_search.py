@@ -47,8 +47,10 @@ def test_a_search_runs_its_plans_in_the_given_order(name):
     assert as_it_is.plan.order is None or np.array_equal(
         as_it_is.plan.order, problem.graph.order
     )
-    for found in (by_rank, as_it_is):
-        assert found.makespan_s == schedule_of(simulate(problem, found.plan)).makespan_s
+    for result in (by_rank, as_it_is):
+        assert (
+            result.makespan_s == schedule_of(simulate(problem, result.plan)).makespan_s
+        )
     # which runs its plans in the order of HEFT's plan by default
     if name != "annealing":
         assert find(problem, name, Budget(12), 1).makespan_s == as_it_is.makespan_s
@@ -68,15 +70,15 @@ def test_the_first_plan_is_the_same_in_either_order(name):
 @pytest.mark.parametrize("order", ["graph", "rank"])
 def test_random_search_finds_the_best_of_as_many_random_plans(order):
     problem = Scenario("er:n=30", cg.dag.Servers(4)).problem(1)
-    found = find(problem, f"random-search:order={order}", Budget(50), 7)
+    result = find(problem, f"random-search:order={order}", Budget(50), 7)
     generator = stream(7, "random search")
     plans = np.concatenate([random_units(problem, 1, generator) for _ in range(50)])[
         :, problem.graph.unit
     ]
     expected = makespans(problem, plans, run_order(problem, order))
-    assert found.makespan_s == expected.min() and found.evaluations == 50
-    assert found.plan.gpu.tolist() == plans[expected.argmin()].tolist()
-    assert list(found.history) == [
+    assert result.makespan_s == expected.min() and result.evaluations == 50
+    assert result.plan.gpu.tolist() == plans[expected.argmin()].tolist()
+    assert list(result.history) == [
         (at + 1, value)
         for at, value in enumerate(expected)
         if value < expected[:at].min(initial=np.inf)
@@ -131,9 +133,9 @@ def test_annealing_finds_the_least_makespan(
     graph = cg.dag.Graph(work, memory, edges, [0] * len(edges))
     problem = Problem(graph, cg.dag.Platform([1, 1], [9, 5], [0, 0], np.ones((2, 2))))
     budget = Budget(max(50, evaluations))
-    found = find(problem, f"annealing{options}", budget)
-    assert (found.makespan_s, found.evaluations) == (makespan_s, evaluations)
-    assert carried_out(problem, found.plan).makespan_s == makespan_s
+    result = find(problem, f"annealing{options}", budget)
+    assert (result.makespan_s, result.evaluations) == (makespan_s, evaluations)
+    assert carried_out(problem, result.plan).makespan_s == makespan_s
 
 
 def test_the_critical_path_shows_the_cause_of_the_last_nodes_delay():

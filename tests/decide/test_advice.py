@@ -208,9 +208,9 @@ def test_a_target_is_reported_as_met_or_missed(most, verdict):
 def test_a_target_met_only_in_the_mean_is_reported_as_such(found):
     miss = found.mean(found.best, "wait_min")
     found.search.limits["wait_min"] = (miss.mean + miss.high) / 2
-    told = found.lines[2]
+    message = found.lines[2]
     del found.search.limits["wait_min"]
-    assert "met by the mean, but not significantly" in told
+    assert "met by the mean, but not significantly" in message
 
 
 @pytest.mark.parametrize(
@@ -274,14 +274,14 @@ def test_a_bad_day_is_a_quantile_or_the_worst(number):
     totals = [
         sum(costs_of(few, each, range(number)).values()) for each in (own.now, own.best)
     ]
-    [told] = [each for each in own.rest if each.startswith("Cost of a bad day")]
+    [message] = [each for each in own.rest if each.startswith("Cost of a bad day")]
     if number < BAD_DAYS:
         worst = [each.max() for each in totals]
         of = "the worst of 5 days (a 95th percentile needs"
     else:
         worst = [np.quantile(each, 0.95) for each in totals]
         of = "the 95th percentile of 20 days: "
-    assert of in told and told.endswith(
+    assert of in message and message.endswith(
         f": {worst[0]:.2f} USD today, {worst[1]:.2f} after the change."
     )
 
@@ -295,14 +295,14 @@ def test_worse_figures_are_reported(found):
 
 def test_the_first_step_is_printed_with_its_saving():
     own = advice_on(place(20.0, jobs=30), range(6), {"slots": 2}, slots=3)
-    [told] = [each for each in own.rest if each.startswith("First step")]
+    [message] = [each for each in own.rest if each.startswith("First step")]
     now, then = (
         costs_of(place(20.0, jobs=30), each, range(6)) for each in (own.now, own.first)
     )
     mean, half = spread(sum(now.values()) - sum(then.values()))
     assert (
         f": 2 slots instead of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
-        " day" in told
+        " day" in message
     )
 
 
@@ -367,7 +367,7 @@ def test_rows_describe_the_runs_and_the_table_has_the_best_of_each_kind():
 
 def test_a_new_policy_and_starting_later_are_instructions():
     own = advice_on(cg.day("normal", jobs=20), range(2))
-    told = {
+    message = {
         Option("edf", 5, "fixed types"): "edf instead of fifo",
         Option(
             "fifo-later", 5, "fixed types"
@@ -381,8 +381,8 @@ def test_a_new_policy_and_starting_later_are_instructions():
             "edf", 4, "all RTX A4500"
         ): "edf instead of fifo; all slots of type RTX A4500; 4 slots instead of 5",
     }
-    names = {str(option): own.instruction(option) for option in told}
-    assert names == {str(option): text for option, text in told.items()}
+    names = {str(option): own.instruction(option) for option in message}
+    assert names == {str(option): text for option, text in message.items()}
 
 
 # ---- the population of an interval ----
@@ -465,8 +465,11 @@ def test_the_interval_of_the_saving_covers_the_true_one():
 @pytest.mark.slow
 def test_the_command_writes_a_report(capsys, tmp_path):
     line = "advise hectic jobs=30 --policies fifo,edf --seeds 3 --format json --report"
-    told = json.loads(output(capsys, *line.split(), str(tmp_path)))
-    assert len(told["advice"]["lines"]) == 3 and told["advice"]["advised"]["slots"] > 0
+    content = json.loads(output(capsys, *line.split(), str(tmp_path)))
+    assert (
+        len(content["advice"]["lines"]) == 3
+        and content["advice"]["advised"]["slots"] > 0
+    )
     names = {path.name for path in tmp_path.iterdir()}
     pictures = {
         f"{stem}.{end}"
@@ -477,8 +480,8 @@ def test_the_command_writes_a_report(capsys, tmp_path):
     page = (tmp_path / "advice.html").read_text()
     assert page.count("<figure>") == 2 and "data:image/png;base64," in page
     with (tmp_path / "advice.csv").open(encoding="utf-8", newline="") as file:
-        assert len(list(csv.DictReader(file))) == len(told["figures"])
-    for line in told["advice"]["lines"]:
+        assert len(list(csv.DictReader(file))) == len(content["figures"])
+    for line in content["advice"]["lines"]:
         assert line.replace("'", "&#x27;").replace("<", "&lt;") in page
 
 

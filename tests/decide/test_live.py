@@ -321,7 +321,6 @@ def test_the_queue_of_an_empty_state_is_empty_now():
         ("next STATE --policy fif", "unknown policy 'fif'"),
         ("next none.json", "none.json: No such file or directory"),
         ("forecast STATE --slot RTX", "unknown GPU type 'RTX'"),
-        ("forecast STATE --later 0", "later_h(=0.0) must be a number > 0"),
     ],
 )
 def test_invalid_calls_give_a_one_line_error(words, message, file, capsys):

@@ -208,8 +208,8 @@ def test_differences_are_paired_and_of_few_seeds_have_no_interval():
     edf = trials.now._replace(policy="edf")
     trials.run([trials.now, edf], range(9))
     pair = [trials.values(each, "wait_min", range(9)) for each in (edf, trials.now)]
-    found = trials.change(edf, trials.now, "wait_min", range(9))
-    assert found.p == pytest.approx(stats.ttest_rel(*pair).pvalue)
+    result = trials.change(edf, trials.now, "wait_min", range(9))
+    assert result.p == pytest.approx(stats.ttest_rel(*pair).pvalue)
     assert np.isnan(trials.change(edf, trials.now, COST, range(2)).low)
     alone = cg.compare(place(80.0), ["edf"], range(9)).means()["edf"]["wait_min"]
     assert trials.mean(edf, "wait_min", range(9)) == alone
@@ -308,10 +308,10 @@ def test_neighbours_of_a_schedule_differ_by_one_change():
     moved = {((hour, 2), (9.0, 4)) for hour in (1.0, 3.0)}
     moved |= {((0.0, 2), (hour, 4)) for hour in (10.0, 8.0, 12.0, 6.0)}
     merged = {()}
-    found = neighbours(HOURLY, 1)
-    assert {each.hours for each in found} == one_slot | moved | merged
-    assert {each.slots for each in found if not each.hours} == {2, 4}
-    schedules = [each for each in found if each.hours]
+    result = neighbours(HOURLY, 1)
+    assert {each.hours for each in result} == one_slot | moved | merged
+    assert {each.slots for each in result if not each.hours} == {2, 4}
+    schedules = [each for each in result if each.hours]
     assert all(each.slots == max(n for _, n in each.hours) for each in schedules)
     fewest = {number for each in neighbours(HOURLY, 2) for _, number in each.hours}
     assert min(fewest) == 2
@@ -413,12 +413,12 @@ def log_of(path, days, seed):
 @pytest.mark.long
 def test_results_of_one_week_hold_on_the_next(tmp_path):
     first, second = (log_of(tmp_path / f"{n}.csv", 7, n) for n in (1, 2))
-    found = [search(week, ["fifo", "edf"]).cheapest() for week in (first, second)]
-    assert found[0].slots > 1
+    results = [search(week, ["fifo", "edf"]).cheapest() for week in (first, second)]
+    assert results[0].slots > 1
     after = Trials(second, ["fifo", "edf"], Prices())
-    after.run([after.now, *found], range(20))
-    assert after.change(found[0], after.now, COST, range(20)).high < 0
-    own, best = (after.mean(each, COST, range(20)).mean for each in found)
+    after.run([after.now, *results], range(20))
+    assert after.change(results[0], after.now, COST, range(20)).high < 0
+    own, best = (after.mean(each, COST, range(20)).mean for each in results)
     assert own < 1.05 * best
 
 
@@ -431,13 +431,13 @@ def test_a_target_is_reached_by_the_policy_alone_if_possible(most, changed):
     scenario = place(80.0)
     limits, policies = {"wait_min": most, "tight_miss_pct": most}, ["fifo", "edf"]
     own = search(scenario, policies, limits=limits)
-    found = own.least_change()
-    assert set(own.changed(found)) <= set(changed)
+    result = own.least_change()
+    assert set(own.changed(result)) <= set(changed)
     assert all(
-        truth(scenario, found, figure=figure) <= limit
+        truth(scenario, result, figure=figure) <= limit
         for figure, limit in limits.items()
     )
-    levels = LEVELS[: LEVELS.index(own.changed(found))]
+    levels = LEVELS[: LEVELS.index(own.changed(result))]
     # nothing that changes less, or less important things, would do
     for level in levels:
         if "slots" not in level:
@@ -456,12 +456,12 @@ def test_a_budget_buys_the_least_inconvenience():
     own = search(
         place(20.0), ["fifo"], limits={"bills_usd": 2.0}, least="inconvenience_usd"
     )
-    found = own.cheapest()
+    result = own.cheapest()
     bills = {
-        n: truth(place(20.0), found._replace(slots=n), figure="bills_usd")
+        n: truth(place(20.0), result._replace(slots=n), figure="bills_usd")
         for n in (3, 6, 7)
     }
-    assert found.slots == 6 and bills[6] <= 2.0 < bills[7]
+    assert result.slots == 6 and bills[6] <= 2.0 < bills[7]
 
 
 @pytest.mark.slow
@@ -473,14 +473,14 @@ def test_a_class_may_have_its_own_price():
     for weight, policy in ((20.0, "c-mu"), (1.0, "spt")):
         gold = cg.DeadlineClass("gold", 0.3, 1e6, weight=weight)
         classes = (gold, cg.DeadlineClass("rest", 0.7, 1e6))
-        found = search(
+        result = search(
             place(75.0, classes=classes), ["fifo", "spt", "c-mu"], prices
         ).cheapest()
         costs = {
             each: truth(place(75.0, classes=classes), Option(each, 1, FIXED), prices)
             for each in ("fifo", "spt", "c-mu")
         }
-        assert costs[found.policy] <= 1.001 * min(costs.values())
+        assert costs[result.policy] <= 1.001 * min(costs.values())
         assert costs[policy] <= 1.001 * min(costs.values()) < 0.999 * costs["fifo"]
     assert costs["c-mu"] == pytest.approx(costs["spt"])
 
@@ -491,9 +491,9 @@ def test_the_result_is_nearly_the_best_of_all():
     most.
     """
     own = search(cg.day("hectic", jobs=100, slots=4), ["fifo", "cadr"])
-    found, seeds = own.cheapest(), range(5000, 5010)
+    result, seeds = own.cheapest(), range(5000, 5010)
     every = product(own.trials.policies, range(2, 13), own.trials.fleets)
     able = [each for each in starmap(Option, every) if own.trials.able(each)]
-    own.trials.run([*able, found], seeds)
-    costs = {each: own.trials.mean(each, COST, seeds).mean for each in (*able, found)}
-    assert costs[found] <= 1.02 * min(costs.values()) and len(costs) > 150
+    own.trials.run([*able, result], seeds)
+    costs = {each: own.trials.mean(each, COST, seeds).mean for each in (*able, result)}
+    assert costs[result] <= 1.02 * min(costs.values()) and len(costs) > 150

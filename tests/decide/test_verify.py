@@ -28,13 +28,13 @@ def made(tmp_path, monkeypatch):
 def altered(folder, number):
     """Change an outcome, with a checksum that fits."""
     path = folder / "chunks" / f"{number:06}.json"
-    found = json.loads(path.read_text())
-    found["outcomes"][0][0][4] += 1e-9
+    result = json.loads(path.read_text())
+    result["outcomes"][0][0][4] += 1e-9
     configuration = json.loads((folder / "configuration.json").read_text())
     study = store.digest(json.dumps(configuration).encode())
-    summed = json.dumps([study, number, found["outcomes"]])
-    found["sha256"] = hashlib.sha256(summed.encode()).hexdigest()
-    path.write_text(json.dumps(found))
+    summed = json.dumps([study, number, result["outcomes"]])
+    result["sha256"] = hashlib.sha256(summed.encode()).hexdigest()
+    path.write_text(json.dumps(result))
 
 
 def files(folder):
@@ -138,8 +138,8 @@ def test_the_configuration_alone_identifies_the_runs_to_repeat(
     before = files(tmp_path)
     assert main(["verify", "elsewhere"]) == 0
     tasks = many(min(5, len([*(tmp_path / "elsewhere" / "chunks").iterdir()])), "task")
-    told = f"elsewhere: {tasks} run again, with identical results"
-    assert told in capsys.readouterr().out
+    message = f"elsewhere: {tasks} run again, with identical results"
+    assert message in capsys.readouterr().out
     assert files(tmp_path) == before
 
 
@@ -190,10 +190,10 @@ ADDED = ("code", "code by text", "code in a name", "data outside")  # to what is
 
 def change(folder, case):
     path = folder / "configuration.json"
-    found = json.loads(path.read_text())
+    result = json.loads(path.read_text())
     for name, value in CHANGES[case][0].items():
-        found[name] = found[name] | value if case in ADDED else value
-    path.write_text(json.dumps(found))
+        result[name] = result[name] | value if case in ADDED else value
+    path.write_text(json.dumps(result))
 
 
 def link(folder):
@@ -271,9 +271,9 @@ def test_a_study_of_a_function_is_verified_in_its_script(tmp_path, monkeypatch, 
     )
     assert main("compare own.py:walk steps=2,3 --seeds 1 --out out".split()) == 0
     capsys.readouterr()
-    found = outcome(capsys, "verify", "out")
+    result = outcome(capsys, "verify", "out")
     check_bad_input(
-        found, ["own:walk', which only the script that wrote it can create"]
+        result, ["own:walk', which only the script that wrote it can create"]
     )
 
 

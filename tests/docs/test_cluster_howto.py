@@ -32,12 +32,12 @@ def printed(name):
 
 
 def test_the_waiting_jobs_match_the_printed_ones():
-    found = printed("who_starves_whom")
+    result = printed("who_starves_whom")
     starved, wide_h, others_h = (
-        {name: row[place] for name, row in found.items()} for place in (4, 6, 7)
+        {name: row[place] for name, row in result.items()} for place in (4, 6, 7)
     )
     out = (ROOT / "scenarios" / "who_starves_whom.out").read_text(encoding="utf-8")
-    named = [name for name in found if f"\n{name} * " in out and ":" not in name]
+    named = [name for name in result if f"\n{name} * " in out and ":" not in name]
     assert (
         f"load of 0.9, {', '.join(named[:-1])} and {named[-1]} are not stable"
         in SECTION
@@ -88,12 +88,12 @@ def test_implications_of_the_papers_table_agree_with_cluster_table():
 
 def test_hps_has_shorter_waits_on_the_philly_log_but_one_of_five_weeks():
     """Columns: mean wait, 95 %, longest (hours), starved, used, fragmented (%)."""
-    found = printed("easy_or_hps")
+    result = printed("easy_or_hps")
     for name in ("hps", "hps:monotone=true"):
-        assert found[name][0] < found["easy"][0] / 2
-        assert found[name][4] < found["easy"][4]
-        assert round(found[name][2] / (7 * 24)) == 5
-    censored = [row[-1] for row in found.values()]
+        assert result[name][0] < result["easy"][0] / 2
+        assert result[name][4] < result["easy"][4]
+        assert round(result[name][2] / (7 * 24)) == 5
+    censored = [row[-1] for row in result.values()]
     head = (ROOT / "scenarios" / "easy_or_hps.py").read_text(encoding="utf-8")
     assert (
         f"Of 1,181 jobs, {min(censored):.0f} to {max(censored):.0f} are censored"

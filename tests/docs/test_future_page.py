@@ -24,10 +24,10 @@ def printed(name):
     """Return the printed rows of a script, by day."""
     text = (ROOT / "scenarios" / f"{name}.out").read_text(encoding="utf-8")
     parts = re.split(r"^(\w+)(?=[,:].*\n)", text, flags=re.M)[1:]
-    found = {}
+    result = {}
     for day, part in zip(parts[::2], parts[1::2]):
-        found.setdefault(day, []).append(part)
-    return found
+        result.setdefault(day, []).append(part)
+    return result
 
 
 def told(section):
@@ -62,12 +62,12 @@ def test_the_search_finds_the_front_of_a_small_space():
         x, y = choice
         return (x - 1) ** 2, (x - 4) ** 2 + y // 2, 0.0
 
-    found = script("research/tune").pareto_front(
+    result = script("research/tune").pareto_front(
         lambda choices: [*map(figures, choices)], ((0, 6), (0, 3)), 12, 12
     )
     # y is 0 or 1, with equal figures: one of both
-    assert sorted(x for x, _ in found) == [1, 2, 3, 4]
-    assert all(y < 2 and found[x, y] == figures((x, y)) for x, y in found)
+    assert sorted(x for x, _ in result) == [1, 2, 3, 4]
+    assert all(y < 2 and result[x, y] == figures((x, y)) for x, y in result)
 
 
 def test_tiles():
@@ -136,29 +136,29 @@ def test_a_small_agent():
 
 
 def mean_of(study, policy, figure):
-    found = study.means()[policy][figure]
-    return round(found.mean, 2), round(found.half_width, 2)
+    result = study.means()[policy][figure]
+    return round(result.mean, 2), round(result.half_width, 2)
 
 
 @pytest.mark.long
 def test_preemption():
     day = cg.day("hectic", terms=cg.Terms(suspension=True))
-    found = cg.compare(day, ["edf", "edf-p"], range(20)).differences()["edf-p"]
+    result = cg.compare(day, ["edf", "edf-p"], range(20)).differences()["edf-p"]
     shown = [
         (round(x.mean, 2), round(x.half_width, 2))
-        for x in (found["miss_pct"], found["wait_min"])
+        for x in (result["miss_pct"], result["wait_min"])
     ]
     assert shown == told(1)
 
 
 @pytest.mark.long
 def test_slots():
-    found = {
+    result = {
         slots: cg.compare(cg.day("hectic", slots), ["cadr"], range(10))
         for slots in (5, 10)
     }
-    assert [mean_of(found[5], "cadr", "miss_pct")] == told(5)
-    assert max(found[10].values("cadr", "miss_pct")) == 0
+    assert [mean_of(result[5], "cadr", "miss_pct")] == told(5)
+    assert max(result[10].values("cadr", "miss_pct")) == 0
 
 
 @pytest.mark.long

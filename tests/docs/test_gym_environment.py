@@ -49,7 +49,7 @@ def replayed(scenario, decisions, seed):
         pick=lambda view, jobs: next(job for job in jobs if job.id == chosen["job"]),
         look=lambda view: chosen["wake"],
     )
-    _, told = env.reset(seed=seed)
+    _, content = env.reset(seed=seed)
     total, over, n = 0.0, False, 0
     while not over:
         sent = [item for item in left[n] if not isinstance(item, cg.Wake)]
@@ -60,9 +60,9 @@ def replayed(scenario, decisions, seed):
             chosen["job"] = job.id
             place = env.classes.index((job.deadline_class, job.complexity))
             action = place * len(env.types) + env.types.index(slot.gpu)
-        assert told["action_mask"][action]
+        assert content["action_mask"][action]
         decision = env.run.decisions
-        _, reward, over, cut, told = env.step(action)
+        _, reward, over, cut, content = env.step(action)
         assert not cut
         total += reward
         n += env.run.decisions - decision
@@ -93,29 +93,29 @@ def test_gymnasium_finds_no_fault(scenario):
 
 def played(seed, choose, scenario=BUSY):
     """Return what an agent receives in a run: observations, masks and rewards."""
-    env, found = GymEnvironment(scenario), []
-    seen, told = env.reset(seed=seed)
+    env, result = GymEnvironment(scenario), []
+    seen, content = env.reset(seed=seed)
     over = False
     while not over:
-        action = choose(told["action_mask"])
-        seen, reward, over, _, told = env.step(action)
-        found.append((seen, told["action_mask"], reward))
-    return env, found
+        action = choose(content["action_mask"])
+        seen, reward, over, _, content = env.step(action)
+        result.append((seen, content["action_mask"], reward))
+    return env, result
 
 
 @pytest.mark.slow
 def test_allowed_values_can_be_used_and_fit_the_space():
     rng = np.random.default_rng(5)
-    env, found = played(2, lambda mask: rng.choice(np.flatnonzero(mask)))
-    assert all(env.observation_space.contains(seen) for seen, _, _ in found)
-    assert sum(reward for *_, reward in found) < 0
+    env, result = played(2, lambda mask: rng.choice(np.flatnonzero(mask)))
+    assert all(env.observation_space.contains(seen) for seen, _, _ in result)
+    assert sum(reward for *_, reward in result) < 0
     assert len(env.run.close().jobs) == 150
 
 
 @pytest.mark.slow
 def test_the_observation_matches_its_description():
     env = GymEnvironment(BUSY)
-    seen, told = env.reset(seed=4)
+    seen, content = env.reset(seed=4)
     [job] = env.run.view.queue
     place = env.classes.index((job.deadline_class, job.complexity))
     counts, due_h = seen[0:12:2], seen[1:12:2]
@@ -129,7 +129,7 @@ def test_the_observation_matches_its_description():
         assert chances.tolist() == pytest.approx(law)
     turn = BUSY.market.clock.hour(env.run.now_s) / 24 * 2 * np.pi
     assert seen[28:].tolist() == pytest.approx([np.sin(turn), np.cos(turn), 0])
-    allowed = np.flatnonzero(told["action_mask"]).tolist()
+    allowed = np.flatnonzero(content["action_mask"]).tolist()
     assert allowed == [*range(4 * place, 4 * place + 4), env.hold]
     first = list(env.types).index(BUSY.slots[0])
     seen, *_ = env.step(4 * place + first)
@@ -138,9 +138,9 @@ def test_the_observation_matches_its_description():
 
 @pytest.mark.slow
 def test_a_job_held_for_ever_is_dispatched_eventually():
-    _, found = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
-    assert sum(mask[-1] == 0 for _, mask, _ in found) == 2  # for each job once
-    assert len(found) > 2 * gym_environment.MOST_HELD
+    _, result = played(0, lambda mask: len(mask) - 1, cg.day("quiet", jobs=2))
+    assert sum(mask[-1] == 0 for _, mask, _ in result) == 2  # for each job once
+    assert len(result) > 2 * gym_environment.MOST_HELD
 
 
 @pytest.mark.slow

@@ -204,9 +204,9 @@ def test_minutes_are_given_by_section_and_each_hour_has_at_most_sixty():
 
 def test_every_lecture_has_two_to_four_exercises():
     for number in NUMBERS:
-        found = of_lecture(number)
-        assert found == [f"{number}.{n}" for n in range(1, len(found) + 1)]
-        assert len(found) in (2, 3, 4)
+        result = of_lecture(number)
+        assert result == [f"{number}.{n}" for n in range(1, len(result) + 1)]
+        assert len(result) in (2, 3, 4)
     for number, exercise in EXERCISES.items():
         assert exercise.question.endswith(("?", ".", ")")), number
 

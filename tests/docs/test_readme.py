@@ -223,10 +223,10 @@ def test_advice_in_messages_can_be_followed():
         if not name.startswith("/where/it/lies/") and name != "-q"
     ]
     installs = {re.fullmatch(r'"\.\[(\w+)\]"', name) for name in named}
-    assert None not in installs and {found[1] for found in installs} == {
+    assert None not in installs and {result[1] for result in installs} == {
         *("app", "completion", "fast", "forecast", "pandas", "teach"),
     }
-    assert {found[1] for found in installs} <= extras.keys()
+    assert {result[1] for result in installs} <= extras.keys()
     assert "cgrsp_simpy[" not in text
     commands = set(CALLED.findall(text))
     assert ("papers", " tables thesis", " --out") in commands and len(commands) > 10

@@ -89,8 +89,8 @@ def tier(script):
 
 def logs_of(script):
     """The files that a script is run on."""
-    found = LOGS.get(script.name, [])
-    return found if isinstance(found, list) else [found]
+    result = LOGS.get(script.name, [])
+    return result if isinstance(result, list) else [result]
 
 
 def assert_same_numbers(path, kept):

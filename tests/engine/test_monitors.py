@@ -93,11 +93,11 @@ def test_averages_equal_those_of_an_observer_of_every_event(seed, warm_up):
             continue
         opened = area[kind, "open"]
         use = 100 * area[kind, "use"] / opened if opened else math.nan
-        found = figures[f"{name}_queue"], figures[f"{name}_utilisation_pct"]
+        result = figures[f"{name}_queue"], figures[f"{name}_utilisation_pct"]
         expected = pytest.approx(
             (area[kind, "queue"] / span, use), abs=1e-9, nan_ok=True
         )
-        assert found == expected
+        assert result == expected
         assert sorted(env.resources[kind].waits) == sorted(env.waits[kind])
 
 

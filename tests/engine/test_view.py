@@ -63,12 +63,12 @@ def test_a_list_of_offers_may_be_changed_by_the_policy():
 
 def reachable(root):
     """All objects to which a path of public attributes and items leads."""
-    found, todo = {}, [root]
+    result, todo = {}, [root]
     while todo:
         item = todo.pop()
-        if id(item) in found or isinstance(item, (str, int, float, Random, type)):
+        if id(item) in result or isinstance(item, (str, int, float, Random, type)):
             continue
-        found[id(item)] = item
+        result[id(item)] = item
         todo += [
             getattr(item, name)
             for name in dir(item)
@@ -76,16 +76,16 @@ def reachable(root):
         ]
         todo += item.values() if isinstance(item, Mapping) else ()
         todo += item if isinstance(item, Collection) else ()
-    return list(found.values())
+    return list(result.values())
 
 
 HIDDEN = (Draws, simpy.Environment, simpy.Event, simpy.Resource, Simulation)
 
 
 def test_no_path_from_a_view_leads_to_a_draw_or_into_the_simulation():
-    found = reachable(busy_view())
-    assert sum(isinstance(item, cg.Job) for item in found) >= 3
-    assert not [item for item in found if isinstance(item, HIDDEN)]
+    result = reachable(busy_view())
+    assert sum(isinstance(item, cg.Job) for item in result) >= 3
+    assert not [item for item in result if isinstance(item, HIDDEN)]
 
 
 @pytest.mark.parametrize("policy", ["random", "rh", "atc"])

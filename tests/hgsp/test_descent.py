@@ -57,8 +57,8 @@ def test_moves_change_the_objective_as_predicted(instance, seed):
 def test_tasks_that_have_ended_by_a_time_are_counted(ends, at_s):
     """Entry 0 is the time at which the GPU is free."""
     finish_s = rows_of(np.array([0.0, *sorted(ends)]))
-    found = descent.ended(finish_s, len(ends), float(at_s))
-    assert found == sum(end <= at_s for end in ends)
+    result = descent.ended(finish_s, len(ends), float(at_s))
+    assert result == sum(end <= at_s for end in ends)
 
 
 @given(instances(most=6))

@@ -55,9 +55,9 @@ def test_times_are_workload_over_speed_if_the_memory_is_sufficient():
 def test_a_file_round_trips(tmp_path):
     made = cg.hgsp.generate(cg.hgsp.Level(50, "small", 0.5, (1, 3)), seed=4)
     write_instance(made, tmp_path / "tasks.csv")
-    found = read_instance(tmp_path / "tasks.csv", made.gpus)
+    result = read_instance(tmp_path / "tasks.csv", made.gpus)
     for column in ("workload", "memory_gb", "deadline_s", "weight", "arrival_s"):
-        np.testing.assert_array_equal(getattr(found, column), getattr(made, column))
+        np.testing.assert_array_equal(getattr(result, column), getattr(made, column))
 
 
 @needs_orlib
@@ -86,9 +86,9 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
         task_names=("z", "y", "x"),
     )
     write_instance(made, tmp_path / "tasks.csv")
-    found = read_instance(tmp_path / "tasks.csv", gpus)
-    assert made.task_names == found.task_names == ("y", "x", "z")
-    rows = greedy_assignment(found, range(3)).rows()
+    result = read_instance(tmp_path / "tasks.csv", gpus)
+    assert made.task_names == result.task_names == ("y", "x", "z")
+    rows = greedy_assignment(result, range(3)).rows()
     assert [(row["task"], row["gpu_number"], row["gpu"]) for row in rows] == [
         ("y", 1, "fast"),
         ("x", 3, "slow"),
@@ -100,7 +100,7 @@ def test_names_go_with_their_tasks_through_files_and_schedules(tmp_path):
         (3, 4),
     ]
     wrong = Schedule(
-        found, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6])
+        result, np.array([0, 0, 0]), np.array([0.0, 2, 5]), np.array([2.0, 5, 6])
     )
     assert wrong.fault() == "task x runs on a GPU whose memory it exceeds (Eq. 3)"
     assert instance_of((1, 0, 9, 1, 5), (2, 0, 9, 1, 0)).task_names == ("2", "1")
@@ -206,7 +206,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
         ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,3,1,0,9\n",
-            ["line 2", "6 cells for 5 columns"],
+            ["line 2", "6 cells, not 5"],
         ),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s,weight\n1,2,3,1,0,9\n",
@@ -249,9 +249,9 @@ def test_the_headings_of_the_papers_authors_are_read(file):
     path = file(
         "Task,Workload,Memory,Deadline,Weight,ArrivalTime\nT1,8,5,17.5,4,0.25\n"
     )
-    found = read_instance(path, (FAST, SLOW))
-    assert found.task_names == ("T1",)
-    assert [getattr(found, column)[0] for column in COLUMNS] == [8, 5, 17.5, 4, 0.25]
+    result = read_instance(path, (FAST, SLOW))
+    assert result.task_names == ("T1",)
+    assert [getattr(result, column)[0] for column in COLUMNS] == [8, 5, 17.5, 4, 0.25]
 
 
 GPU_TABLE = "[[gpu]]\nname = 'a'\nmemory_gb = 1\nspeed = 1\n"
@@ -325,7 +325,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
             "1 2 3",
             1,
             None,
-            ["3 numbers do not determine the number of tasks per instance; specify"],
+            ["3 numbers cannot determine the number of tasks per instance; specify"],
         ),
         ("wt.txt", "1 2 3", 1, 0, ["tasks of an instance(=0)"]),
     ],
@@ -338,8 +338,8 @@ def test_a_file_of_another_layout_is_rejected(file, name, text, index, tasks, wo
 def test_messages_on_a_file_name_task_and_line(file, caplog):
     """Line 2 arrives after line 3; its deadline is before its arrival."""
     head = "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
-    found = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n"), (FAST, SLOW))
-    assert (found.task_names, found.lines) == (("a", "b"), (3, 2))
+    result = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n"), (FAST, SLOW))
+    assert (result.task_names, result.lines) == (("a", "b"), (3, 2))
     assert (
         "1 of 2 tasks have a deadline before their arrival, first task b"
         " (line 2);" in caplog.text
@@ -367,12 +367,12 @@ def test_times_of_a_file_are_by_the_names_of_gpus(tmp_path):
     path.write_text(
         f"{TIMED}b,5,9,1,3,4,7\na,20,9,1,0,1,2\nc,5,9,1,4,inf,3\n", encoding="utf-8"
     )
-    found = read_instance(path, gpus)
-    assert found.times_s.tolist() == [[2, np.inf, 2], [7, 4, 7], [3, np.inf, 3]]
-    assert found.tags.columns == {}
-    write_instance(found, tmp_path / "again.csv")
+    result = read_instance(path, gpus)
+    assert result.times_s.tolist() == [[2, np.inf, 2], [7, 4, 7], [3, np.inf, 3]]
+    assert result.tags.columns == {}
+    write_instance(result, tmp_path / "again.csv")
     again = read_instance(tmp_path / "again.csv", gpus)
-    np.testing.assert_array_equal(again.times_s, found.times_s)
+    np.testing.assert_array_equal(again.times_s, result.times_s)
     unlike = Instance((), [0], [9], [1], [0], (SLOW, SLOW), times_s=[[1, 2]])
     check_refused(
         lambda: write_instance(unlike, path),

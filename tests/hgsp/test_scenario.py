@@ -63,28 +63,28 @@ def test_noise_has_mean_1_and_the_coefficient_of_variation_asked_for():
 def test_the_draws_belong_to_tasks_under_every_scheduler():
     policies = [Follow(greedy(THIRTY)), Online(atc), Replan(greedy, 20.0)]
     for policy in policies:
-        found = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
-        planned_s = THIRTY.times_s[np.arange(30), found.gpu]
+        result = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
+        planned_s = THIRTY.times_s[np.arange(30), result.gpu]
         np.testing.assert_allclose(
-            (found.finish_s - found.start_s) / planned_s, noise_factors(0.4, 2, 30)
+            (result.finish_s - result.start_s) / planned_s, noise_factors(0.4, 2, 30)
         )
-        np.testing.assert_allclose(found.start_s - found.granted_s, 3)
+        np.testing.assert_allclose(result.start_s - result.granted_s, 3)
         # works on a copy of the policy
         again = simulate(THIRTY, policy, 0.4, 3.0, seed=2)
-        np.testing.assert_array_equal(found.finish_s, again.finish_s)
+        np.testing.assert_array_equal(result.finish_s, again.finish_s)
 
 
 def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
     plan = sagreedy(THIRTY, iterations=20)[0]
-    found = execute(plan, 0.5, 2.0)
-    assert found.sequences() == plan.sequences()
-    for sequence in found.sequences():
+    result = execute(plan, 0.5, 2.0)
+    assert result.sequences() == plan.sequences()
+    for sequence in result.sequences():
         free_s = 0.0
         for task in sequence:
-            assert found.granted_s[task] == pytest.approx(
+            assert result.granted_s[task] == pytest.approx(
                 max(free_s, THIRTY.arrival_s[task])
             )
-            free_s = found.finish_s[task]
+            free_s = result.finish_s[task]
 
 
 def test_a_gpu_that_a_plan_leaves_idle_on_purpose_idles_as_long():
@@ -124,8 +124,8 @@ def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
         seen.append((instance.task_names, instance.free_s.tolist()))
         return dispatch(instance, RULES["wspt"])
 
-    found = simulate(four, Replan(plan, 10.0))
-    assert found.start_s.tolist() == [10, 24, 22, 30]
+    result = simulate(four, Replan(plan, 10.0))
+    assert result.start_s.tolist() == [10, 24, 22, 30]
     assert seen == [(("1",), [10]), (("2", "3"), [22]), (("4",), [30])]
 
 
@@ -136,10 +136,10 @@ def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
 def test_no_new_plan_uses_future_tasks_or_a_gpu_before_it_is_free(seed, every_s, noise):
     instance = cg.hgsp.generate(cg.hgsp.Level(25, "small", 1.5, (1.0, 3.0)), seed)
     due_s = np.ceil(instance.arrival_s / every_s) * every_s
-    found = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
-    assert (found.start_s >= due_s - 1e-9).all()
-    assert noise or found.fault() == ""
-    assert np.isfinite(instance.times_s[np.arange(25), found.gpu]).all()
+    result = simulate(instance, Replan(greedy, every_s), noise, seed=seed)
+    assert (result.start_s >= due_s - 1e-9).all()
+    assert noise or result.fault() == ""
+    assert np.isfinite(instance.times_s[np.arange(25), result.gpu]).all()
 
 
 PLANNERS = {
@@ -241,15 +241,15 @@ test_an_impossible_scenario_is_rejected = refusals(
 
 def test_a_scenario_runs_like_its_parts():
     scenario = Scenario(THIRTY, noise=0.3, delay_s=2.0)
-    found = cg.simulate(scenario, "greedy", 5)
+    result = cg.simulate(scenario, "greedy", 5)
     np.testing.assert_array_equal(
-        found.jobs["finish_s"], execute(greedy(THIRTY), 0.3, 2.0, seed=5).finish_s
+        result.jobs["finish_s"], execute(greedy(THIRTY), 0.3, 2.0, seed=5).finish_s
     )
     assert (
-        found.summary()["planned_weighted_tardiness"]
+        result.summary()["planned_weighted_tardiness"]
         == greedy(THIRTY).weighted_tardiness
     )
-    assert "lower_bound" not in found.summary()  # of times that nobody knew
+    assert "lower_bound" not in result.summary()  # of times that nobody knew
     certain = cg.simulate(Scenario(THIRTY), first_fit)
     assert (
         cg.hgsp.plan_of(certain).weighted_tardiness
@@ -259,12 +259,12 @@ def test_a_scenario_runs_like_its_parts():
     in_time = cg.simulate(Scenario(instance_of((10, 5, 100, 1, 0))), "edd").summary()
     assert (in_time["lower_bound"], in_time["gap_pct"]) == (0, 0)
     assert "planned_weighted_tardiness" not in certain.summary()
-    random = [subject_of(run.scenario).is_random for run in (found, certain)]
+    random = [subject_of(run.scenario).is_random for run in (result, certain)]
     assert random == [True, False]
     assert (
         certain.timeline.policy,
-        found.timeline.policy,
-        cg.hgsp.plan_of(found).timeline.policy,
+        result.timeline.policy,
+        cg.hgsp.plan_of(result).timeline.policy,
     ) == (
         "first_fit",
         "greedy",
@@ -289,18 +289,18 @@ def test_the_results_on_plans_and_reality():
         "greedy",
         "greedy:replan_s=60",
     ]
-    found = cg.compare(Scenario("tasks1", noise=0.2), names, range(10))
+    result = cg.compare(Scenario("tasks1", noise=0.2), names, range(10))
     online, frozen, anew = (
-        np.mean(found.values(name, "weighted_tardiness")) for name in names[:3]
+        np.mean(result.values(name, "weighted_tardiness")) for name in names[:3]
     )
-    planned = np.mean(found.values("atc", "planned_weighted_tardiness"))
+    planned = np.mean(result.values("atc", "planned_weighted_tardiness"))
     assert (
         f"ATC's plan of {planned:,.0f} s becomes {frozen:,.0f} s if its order is kept,"
         f" {online:,.0f} s if ATC decides online, and {anew:,.0f} s if it plans again"
         " every minute" in page
     )
     for name in ("greedy", "atc", "atc:replan_s=60"):
-        assert found.differences()[name]["weighted_tardiness"].low > 0
+        assert result.differences()[name]["weighted_tardiness"].low > 0
 
 
 # ---- own policies ----

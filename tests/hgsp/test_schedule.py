@@ -97,10 +97,10 @@ def test_a_schedule_that_violates_an_equation_is_reported(gpu, start, finish, eq
 
 
 def test_sequences_are_timed_as_early_as_can_be():
-    found = from_sequences(FOUR, [[3, 0], [2, 1]])
-    assert found.start_s.tolist() == [3, 5, 1, 2]
-    assert found.sequences() == [[3, 0], [2, 1]]
-    assert found.fault() == ""
+    result = from_sequences(FOUR, [[3, 0], [2, 1]])
+    assert result.start_s.tolist() == [3, 5, 1, 2]
+    assert result.sequences() == [[3, 0], [2, 1]]
+    assert result.fault() == ""
 
 
 # ---- rules ----

@@ -47,10 +47,10 @@ def test_it_is_never_worse_than_its_start(level):
         cg.hgsp.greedy_assignment(instance, range(instance.tasks)),
         *(cg.hgsp.dispatch(instance, rule) for rule in cg.hgsp.RULES.values()),
     ]
-    found, course = search(instance, moves=1_000)
+    result, course = search(instance, moves=1_000)
     least = min(start.weighted_tardiness for start in starts)
-    assert found.weighted_tardiness <= least == course[0].best
-    assert course[-1].best == pytest.approx(found.weighted_tardiness)
+    assert result.weighted_tardiness <= least == course[0].best
+    assert course[-1].best == pytest.approx(result.weighted_tardiness)
     assert len({step.iteration for step in course}) == len(course)
     assert [step.best for step in course] == sorted(
         (step.best for step in course), reverse=True

@@ -14,15 +14,20 @@ HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
 
 def test_requests_are_put_in_order_of_arrival_with_all_that_is_theirs():
-    found = RequestList([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3])
-    columns = (found.arrival_s, found.prompt_tokens, found.output_tokens, found.weight)
+    result = RequestList([2, 0, 2], [20, 5, 21], [7, 8, 9], [2, 1, 3])
+    columns = (
+        result.arrival_s,
+        result.prompt_tokens,
+        result.output_tokens,
+        result.weight,
+    )
     assert [column.tolist() for column in columns] == [
         [0, 2, 2],
         [5, 20, 21],
         [8, 7, 9],
         [1, 2, 3],
     ]
-    assert found.request_names == ("2", "1", "3")
+    assert result.request_names == ("2", "1", "3")
 
 
 def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
@@ -30,13 +35,13 @@ def test_drawn_requests_have_the_means_and_the_variation_that_are_asked_for():
     mean as its median would be 12 % off.
     """
     offered = Offered(40_000, 4.0, 900, 300, 0.5, "short")
-    found = offered.draw(Draw(1))
+    result = offered.draw(Draw(1))
     error = 4 / 40_000**0.5
-    assert np.diff(found.arrival_s).mean() == pytest.approx(1 / 4, rel=error)
-    for column, mean in ((found.prompt_tokens, 900), (found.output_tokens, 300)):
+    assert np.diff(result.arrival_s).mean() == pytest.approx(1 / 4, rel=error)
+    for column, mean in ((result.prompt_tokens, 900), (result.output_tokens, 300)):
         assert column.mean() == pytest.approx(mean, rel=0.5 * error)
         assert column.std() / column.mean() == pytest.approx(0.5, rel=0.05)
-    assert (found.weight == np.where(found.prompt_tokens <= 1000, 10, 1)).all()
+    assert (result.weight == np.where(result.prompt_tokens <= 1000, 10, 1)).all()
 
 
 def test_drawn_requests_may_be_equal_and_respect_the_stated_maximum():

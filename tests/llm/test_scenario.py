@@ -33,10 +33,10 @@ def test_the_figures_of_a_run_by_hand():
     scenario = cg.llm.Scenario(
         source, cg.llm.Service(**vars(ONE) | {"max_batch": 1}), STEPS, 0.2
     )
-    found = subject_of(scenario).run("fifo").summary()
+    result = subject_of(scenario).run("fifo").summary()
     ttft_s, e2e_s = (0.1, ends_s[1] - 0.12), (0.12, ends_s[1] - 0.12)
-    assert set(found) == set(METRICS)
-    assert found == pytest.approx(
+    assert set(result) == set(METRICS)
+    assert result == pytest.approx(
         {
             **of("ttft", ttft_s),
             **of("tpot", (0.01,)),
@@ -222,15 +222,20 @@ test_bad_input_gives_a_one_line_error = refusals(
 
 def test_a_listing_shows_when_a_request_starts_and_ends():
     requests = cg.llm.RequestList([0.0, 1.0], [100, 100], [10, 10], [1.0, 1.0])
-    told = []
+    messages = []
     scenario = cg.llm.Scenario(requests)
     cg.simulate(
-        scenario, subject_of(scenario).default_policies()[0], 0, listener=told.append
+        scenario,
+        subject_of(scenario).default_policies()[0],
+        0,
+        listener=messages.append,
     )
     words = {
         "start": "s of wait",
         "finish": "s after its arrival",
         "submit": "weight 1",
     }
-    found = [(event.kind, str(event)) for event in told if event.kind in words]
-    assert len(found) == 6 and all(text.endswith(words[kind]) for kind, text in found)
+    results = [(event.kind, str(event)) for event in messages if event.kind in words]
+    assert len(results) == 6 and all(
+        text.endswith(words[kind]) for kind, text in results
+    )

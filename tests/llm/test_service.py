@@ -121,8 +121,8 @@ def test_most_rows_that_the_table_has_not_are_met_within_10_pct():
     for gpu in ("h100-80gb", "a100-80gb"):
         within = []
         for phase, name in (("token", "decode"), ("prompt", "prefill")):
-            found = held_out(phase, gpu)
-            shares = {cell: abs(share) for cell, share in found.items()}
+            result = held_out(phase, gpu)
+            shares = {cell: abs(share) for cell, share in result.items()}
             within.append(sum(share <= 0.1 for share in shares.values()) / len(shares))
             degree, batch, tokens = max(shares, key=shares.get)
             row = (
@@ -171,10 +171,10 @@ def test_a_mixed_step_adds_one_token_per_decoding_request():
 def test_the_table_of_the_package_is_the_median_of_the_measurements():
     if not MEASURED.exists():
         pytest.skip("the measurements are not here")
-    found = {}
+    result = {}
     for row in read_steps(MEASURED).rows:
-        found.setdefault(cell(row), []).append(row.ms)
-    medians = {key: median(ms) for key, ms in found.items() if "pcap" not in key[0]}
+        result.setdefault(cell(row), []).append(row.ms)
+    medians = {key: median(ms) for key, ms in result.items() if "pcap" not in key[0]}
     assert {cell(row): row.ms for row in TABLE.rows} == pytest.approx(
         medians, abs=0.0006
     )

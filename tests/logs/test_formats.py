@@ -354,28 +354,30 @@ def test_every_format_has_a_made_up_file():
 @pytest.mark.parametrize("name", MADE_UP)
 def test_a_format_is_recognised_by_its_content(file, name):
     path, text, *_ = MADE_UP[name]
-    found = read_log(file(text, path.replace(".trace", ".txt").replace(".swf", ".txt")))
-    assert found.format == name
+    result = read_log(
+        file(text, path.replace(".trace", ".txt").replace(".swf", ".txt"))
+    )
+    assert result.format == name
 
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", MADE_UP)
 def test_a_format_becomes_the_common_columns_tags_and_a_report(file, name, packed):
     path, text, columns, tags, left_out = MADE_UP[name]
-    found = read_log(
+    result = read_log(
         file(gzip.compress(text.encode()) if packed else text, path), name, strict=True
     )
     if "submit_s" in columns:
         columns = {"ready_s": columns["submit_s"], **columns}
     assert {
         column: [None if value != value else value for value in values]
-        for column, values in found.columns.items()
+        for column, values in result.columns.items()
     } == {
         column: pytest.approx(values, nan_ok=True) for column, values in columns.items()
     }
-    assert {tag: found.tags[tag] for tag in tags} == tags
-    assert found.report.left_out == left_out and not found.report.bad
-    assert all(len(texts) == len(found) for texts in found.tags.values())
+    assert {tag: result.tags[tag] for tag in tags} == tags
+    assert result.report.left_out == left_out and not result.report.bad
+    assert all(len(texts) == len(result) for texts in result.tags.values())
 
 
 def test_names_and_units_of_the_authors_of_the_waiting_policies(file):
@@ -448,8 +450,8 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
 def test_real_logs_are_read_whole(path, name, rows, left_out):
     if not (REAL / path).exists():
         pytest.skip("the folder of real data is absent")
-    found = read_log(REAL / path, name, strict=True)
-    assert (len(found), sum(found.report.counts.values()), found.report.bad) == (
+    result = read_log(REAL / path, name, strict=True)
+    assert (len(result), sum(result.report.counts.values()), result.report.bad) == (
         rows,
         left_out,
         (),
@@ -468,10 +470,10 @@ def test_the_excerpts_are_read_whole(path, rows, hour):
     """The NASA log begins on 1 October 1993 at 0:00:03 local time, the other at 18:17
     on 16 November 2023.
     """
-    found = read_log(
+    result = read_log(
         HERE / path, "azure" if path.startswith("azure") else None, strict=True
     )
-    assert len(found) == rows and (found.start.hour if found.start else None) == hour
+    assert len(result) == rows and (result.start.hour if result.start else None) == hour
 
 
 # ---- times ----
@@ -489,9 +491,9 @@ def test_the_excerpts_are_read_whole(path, rows, hour):
 @pytest.mark.parametrize("column", ["timestamp", "submit_s", "time"])
 def test_dates_with_zones_and_unix_times_are_one_axis(file, column, times):
     text = f"{column},service_s\n" + "".join(f"{time},5\n" for time in times)
-    found = read_log(file(text), strict=True)
-    assert found["submit_s"].tolist() == [0, 60]
-    assert found.start.isoformat() == "2023-11-14T22:13:20"
+    result = read_log(file(text), strict=True)
+    assert result["submit_s"].tolist() == [0, 60]
+    assert result.start.isoformat() == "2023-11-14T22:13:20"
 
 
 @pytest.mark.parametrize(
@@ -614,9 +616,9 @@ def test_columns_of_other_names_are_mapped(file, told):
         "gpus": "cards",
         "job_id": "id",
     }
-    found = read_log(path, columns=mapping)
-    assert found["submit_s"].tolist() == [5, 7] and found["gpus"].tolist() == [2, 1]
-    assert {**found.tags} == {
+    result = read_log(path, columns=mapping)
+    assert result["submit_s"].tolist() == [5, 7] and result["gpus"].tolist() == [2, 1]
+    assert {**result.tags} == {
         "job_id": ("a", "b"),
         "org": ("acme", "bco"),
         "line": ("2", "3"),
@@ -716,9 +718,9 @@ def test_an_unreadable_log_gives_a_one_line_error(file, told, text, said):
 
 
 def test_a_long_field_and_a_broken_quote_are_bad_rows_among_good_ones(file):
-    found = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
-    assert found.tags["job_id"] == ("a", "d") and [
-        fault.line for fault in found.report.bad
+    result = read_log(file(HEAD + f'a,0,5\n{"b" * 140_000},1,5\n"c"c,2,5\nd,3,5\n'))
+    assert result.tags["job_id"] == ("a", "d") and [
+        fault.line for fault in result.report.bad
     ] == [
         3,
         4,
@@ -788,8 +790,8 @@ def test_times_from_2001_on_are_dates(file, first_s, dated):
 
 
 def test_bytes_that_are_not_utf8_are_latin1_so_that_names_stay_apart(file):
-    found = read_log(file((HEAD + "Müller,0,5\nMöller,1,5\n").encode("latin-1")))
-    assert found.tags["job_id"] == ("Müller", "Möller")
+    result = read_log(file((HEAD + "Müller,0,5\nMöller,1,5\n").encode("latin-1")))
+    assert result.tags["job_id"] == ("Müller", "Möller")
 
 
 @pytest.mark.parametrize(
@@ -907,12 +909,12 @@ def test_rows_of_waiting_jobs_have_the_ids_of_the_file(file, told):
     ],
 )
 def test_the_header_of_a_log_describes_the_cluster(file, header, sizes):
-    found = cluster_of(
+    result = cluster_of(
         read_log(
             file(header + "1 0 -1 5 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n", "log.swf")
         )
     )
-    assert (None if found is None else found.sizes) == sizes
+    assert (None if result is None else result.sizes) == sizes
 
 
 def test_a_command_uses_the_cluster_of_the_header_by_default(told):
@@ -991,8 +993,8 @@ def test_a_comparison_by_column_equals_the_runs_and_rejects_a_wrong_column(
         "--seeds",
         "3",
     ]
-    found = csv_rows(output(capsys, *line, "--by", "customer", "--format", "csv"))
-    assert [(row["value"], row["policy"]) for row in found] == [
+    result = csv_rows(output(capsys, *line, "--by", "customer", "--format", "csv"))
+    assert [(row["value"], row["policy"]) for row in result] == [
         ("a", "edf"),
         ("a", "fifo"),
         ("b", "edf"),
@@ -1002,7 +1004,7 @@ def test_a_comparison_by_column_equals_the_runs_and_rejects_a_wrong_column(
         cg.simulate(cg.trace(path), "edf", seed).by("customer")[0] for seed in range(3)
     ]
     mean = sum(run["wait_min"] for run in runs) / 3
-    assert float(found[0]["wait_min"]) == pytest.approx(mean, rel=1e-12)
+    assert float(result[0]["wait_min"]) == pytest.approx(mean, rel=1e-12)
     for more in (
         ["--by", "custmer"],
         ["--by", "customer", "--out", str(tmp_path / "out")],

@@ -242,7 +242,7 @@ CASES = {
             "gpus": [4],
             "cores": [66],
             "nodes": [3],
-            "said": "1 parts of heterogeneous jobs",
+            "said": "1 part of heterogeneous jobs",
         },
     ),
     "a bar in a name is a bad row": (
@@ -591,8 +591,8 @@ def test_an_unusual_log_is_read_correctly(file, caplog, name):
     }
     for key, value in expected.items():
         if key in columns:
-            found = [None if number != number else number for number in columns[key]]
-            assert found == pytest.approx(value), key
+            results = [None if number != number else number for number in columns[key]]
+            assert results == pytest.approx(value), key
         elif key in values:
             assert values[key] == value, key
         else:

@@ -72,11 +72,13 @@ def test_a_known_model_is_recovered_by_the_fit(tau_s, step_s, days):
     """
     day = [(0.7, 0.2, 0.1)] * 8 + [(0.3, 0.3, 0.4)] * 8 + [(0.1, 0.2, 0.7)] * 8
     for seed in range(3):
-        found = cg.fit_stock(simulated(tau_s, step_s, days, seed, day)).stock
-        assert found.persistence_s == pytest.approx(tau_s, rel=0.10)
+        result = cg.fit_stock(simulated(tau_s, step_s, days, seed, day)).stock
+        assert result.persistence_s == pytest.approx(tau_s, rel=0.10)
         for part in range(4):
             own = slice(6 * part, 6 * part + 6)
-            true, fitted = (np.mean(each[own], axis=0) for each in (day, found.chances))
+            true, fitted = (
+                np.mean(each[own], axis=0) for each in (day, result.chances)
+            )
             assert np.abs(true - fitted).max() <= 0.02
 
 
@@ -100,12 +102,12 @@ def two():
 @pytest.mark.slow
 def test_a_known_model_of_two_scales_is_recovered_by_the_fit(two):
     """The greater of p and 1 - p."""
-    found = two.stock
-    assert found.persistence_s == pytest.approx(36000, rel=0.15)
-    assert found.switch_s == pytest.approx(900, rel=0.15)
-    assert found.first_share == pytest.approx(0.8, abs=0.04)
-    assert found.every_s == 600
-    model = cg.Market(stock=(found,)).holding(found.gpu)
+    result = two.stock
+    assert result.persistence_s == pytest.approx(36000, rel=0.15)
+    assert result.switch_s == pytest.approx(900, rel=0.15)
+    assert result.first_share == pytest.approx(0.8, abs=0.04)
+    assert result.every_s == 600
+    model = cg.Market(stock=(result,)).holding(result.gpu)
     for lag in (1, 6, 36, 72):
         same = 0.68 + 0.32 * math.exp(-600 * lag / 900)
         assert model.kept(0, 600 * lag) == pytest.approx(
@@ -116,10 +118,10 @@ def test_a_known_model_of_two_scales_is_recovered_by_the_fit(two):
 @pytest.mark.slow
 def test_the_model_gives_runs_and_the_share_of_short_ones(two):
     """Against a simulation of 300 days of the fitted model, seed 5."""
-    found = two.stock
-    scales = {name: getattr(found, name) for name in TWO}
+    result = two.stock
+    scales = {name: getattr(result, name) for name in TWO}
     again = Polls(
-        simulated(found.persistence_s, 600.0, 300, 5, found.chances, **scales)
+        simulated(result.persistence_s, 600.0, 300, 5, result.chances, **scales)
     )
     assert two.short_pct == pytest.approx(again.short_pct, abs=3)
     assert two.polls.short_pct == pytest.approx(again.short_pct, abs=3)
@@ -159,8 +161,8 @@ def test_halves_that_differ_are_reported_and_the_second_is_compared_with_the_fir
     with caplog.at_level("WARNING"):
         assert main(["market", "fit", str(path), "--format", "json"]) == 0
     assert f"zone drifts: {apart:+.0f} ± " in caplog.text
-    found = json.loads(capsys.readouterr().out)
-    [row], [later] = found["figures"], found["second_halves"]
+    result = json.loads(capsys.readouterr().out)
+    [row], [later] = result["figures"], result["second_halves"]
     assert row["low_pct"] == pytest.approx(row["low_pct_law"], abs=0.1)
     assert later["low_pct"] > later["low_pct_law"] + 30
     assert cg.fit_stock(made(status[: 144 * 3])).later is None
@@ -328,8 +330,8 @@ def snapshots(tmp_path):
         at = np.datetime64("2025-10-01T00:00:00") + np.arange(
             len(status)
         ) * np.timedelta64(1800, "s")
-        told = ("high", "medium", "low")
-        rows += [f"{t},{name},{told[s]},{price}" for t, s in zip(at, status)]
+        message = ("high", "medium", "low")
+        rows += [f"{t},{name},{message[s]},{price}" for t, s in zip(at, status)]
     path.write_text("\n".join(rows))
     return path
 
@@ -339,9 +341,9 @@ def test_stock_models_survive_a_file(snapshots, tmp_path, capsys):
     path = tmp_path / "laws.toml"
     assert main(["market", "fit", str(snapshots), "--out", str(path)]) == 0
     fits = [cg.fit_stock(each) for each in read_market(snapshots)]
-    found = cg.measured(path)
-    assert found.stock == tuple(fit.stock for fit in fits)
-    assert (found.prices, found.series) == ({"new": 3.5, "old": 0.5}, ())
+    result = cg.measured(path)
+    assert result.stock == tuple(fit.stock for fit in fits)
+    assert (result.prices, result.series) == ({"new": 3.5, "old": 0.5}, ())
     assert measured_toml(fits) == path.read_text()
     out = capsys.readouterr().out
     words = [line.split()[0] for line in out.splitlines() if line]
@@ -351,16 +353,16 @@ def test_stock_models_survive_a_file(snapshots, tmp_path, capsys):
 def test_a_scenario_on_a_market_has_its_stock_prices_and_series(snapshots):
     day = cg.day("quiet", jobs=10)
     names = {"RTX 3090": "new", "RTX A4000": "old"}
-    found = cg.on_market(day, cg.measured(snapshots), names, "now")
-    assert [each.gpu for each in found.market.stock] == list(names)
-    assert [each.gpu for each in found.market.series] == list(names)
-    assert [gpu.price_usd_per_h for gpu in found.gpus] == [3.5, 0.27, 0.25, 0.5]
-    assert [gpu.price_usd_per_h for gpu in found.slots] == [3.5, 0.27, 0.25, 0.5, 3.5]
-    assert found.known().market.series == ()
-    run, stock = cg.simulate(found, "watch", 3), Stock(found.market, 3)
+    result = cg.on_market(day, cg.measured(snapshots), names, "now")
+    assert [each.gpu for each in result.market.stock] == list(names)
+    assert [each.gpu for each in result.market.series] == list(names)
+    assert [gpu.price_usd_per_h for gpu in result.gpus] == [3.5, 0.27, 0.25, 0.5]
+    assert [gpu.price_usd_per_h for gpu in result.slots] == [3.5, 0.27, 0.25, 0.5, 3.5]
+    assert result.known().market.series == ()
+    run, stock = cg.simulate(result, "watch", 3), Stock(result.market, 3)
     for record in run.jobs:
-        if found.gpus[record["gpu"]].name in names:
-            gpu = found.gpus[record["gpu"]]
+        if result.gpus[record["gpu"]].name in names:
+            gpu = result.gpus[record["gpu"]]
             assert record["status"] == stock.status(gpu, record["dispatch_s"], 0.0)
 
 

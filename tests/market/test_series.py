@@ -34,14 +34,16 @@ def test_json_csv_and_gzip_have_the_same_content(file):
         f"2023-02-15 0{poll}:00,{'up' if count else 'Down'}\n"
         for poll, count in enumerate(data)
     )
-    found = [
+    results = [
         read_series(file(trace(data), "zone.json")),
         read_series(file(gzip.compress(trace(data).encode()), "zone.json.gz")),
         read_series(file(f"time,status\n{rows}", "zone.csv")),
         read_series(file(f"time,status\n{stamps}", "stamps.csv")),
     ]
-    assert found[0] == found[1] == found[2] == Series("zone", 600, 5, True, (2, 4))
-    assert (found[3].step_s, found[3].changes) == (3600, (2, 4))
+    assert (
+        results[0] == results[1] == results[2] == Series("zone", 600, 5, True, (2, 4))
+    )
+    assert (results[3].step_s, results[3].changes) == (3600, (2, 4))
 
 
 def test_as_many_instances_as_are_needed_count_as_up(file):
@@ -98,14 +100,14 @@ test_prices_of_polls_are_checked = refusals(
 
 def tracked(at, high=0, medium=0, low=0, price=2.5):
     """A line of the GPU price tracker."""
-    found = {
+    result = {
         "timestamp": at,
         "gpu_type": "H100",
         "socket_type": "SXM5",
         "availability": {"high": high, "medium": medium, "low": low},
         "price_stats": {"median": price},
     }
-    return json.dumps(found)
+    return json.dumps(result)
 
 
 # ---- formats ----
@@ -217,7 +219,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         (trace("11"), "data(='11') must be a list of numbers of instances"),
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
         ("Timestamp,SpotPrice\n2025-01-01,x\n", "'SpotPrice': 'x'} must be a price of"),
-        ("Timestamp,SpotPrice\n2025-01-01\n", "line 2: 1 cells, not 2"),
+        ("Timestamp,SpotPrice\n2025-01-01\n", "line 2: 1 cell, not 2"),
         ("{nothing", "line 1: not JSON"),
         (trace(["N"]).replace('"N"', "9" * 5000), "or a number with thousands of"),
         ('{"data": ' + "[" * 9999, "not JSON (nested too deeply, or"),

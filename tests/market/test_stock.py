@@ -72,9 +72,9 @@ def test_on_two_scales_stock_changes_only_at_polls_and_lasts_as_modelled():
     for inside, share in ((low, 0.6), (~low, 0.4)):
         ends = np.sum(inside[:-1] & ~inside[1:])
         assert inside.sum() / ends == pytest.approx(1 / (share * leaves), rel=0.1)
-    told = set(stock.changes_s(GPU, -1.0, 9e5))
-    assert {600.0 * i for i in range(1, 1500) if low[i] != low[i - 1]} <= told
-    assert all(at_s % 600 == 0 for at_s in told if at_s % 3600)
+    message = set(stock.changes_s(GPU, -1.0, 9e5))
+    assert {600.0 * i for i in range(1, 1500) if low[i] != low[i - 1]} <= message
+    assert all(at_s % 600 == 0 for at_s in message if at_s % 3600)
 
 
 def test_the_epochs_follow_the_types_own_stream():
@@ -210,14 +210,14 @@ def test_seeds_that_begin_on_one_day_of_a_record_count_once():
         for d in range(3)
     ]
     mine, reference = np.transpose(by_day)
-    found = study.means()["spt"]["wait_min"]
+    result = study.means()["spt"]["wait_min"]
     less = study.differences()["spt"]["wait_min"]
-    assert (found.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
+    assert (result.n, less.n, study.tests()["spt"]["wait_min"].n) == (3, 3, 3)
     expected, difference = (
         cg.statistics.mean(mine),
         cg.statistics.paired_difference(mine, reference),
     )
-    assert (found.mean, found.half_width) == pytest.approx(
+    assert (result.mean, result.half_width) == pytest.approx(
         (expected.mean, expected.half_width)
     )
     assert (less.mean, less.p) == pytest.approx((difference.mean, difference.p))

@@ -41,7 +41,7 @@ def test_zones_of_a_made_up_market_do_not_depend_on_their_number():
     market = TwoState(2.0, 1.0)
     one, three = market.draw(1, 50 * 3600.0, 4), market.draw(3, 50 * 3600.0, 4)
     assert one[0] == three[0]
-    assert len({found.stretches for found in three}) == 3
+    assert len({result.stretches for result in three}) == 3
 
 
 def test_the_generated_market_has_the_requested_mean_times():
@@ -116,12 +116,12 @@ def test_prices_of_a_file_equal_those_of_its_polls(file):
 
 
 def snapshot(minute, **offers):
-    told = {
+    message = {
         name: {"count": count, "min": usd, "avg": usd}
         for name, (count, usd) in offers.items()
     }
     return json.dumps(
-        {"timestamp": f"2025-10-19T21:{minute:02}:30+00:00", "by_provider": told}
+        {"timestamp": f"2025-10-19T21:{minute:02}:30+00:00", "by_provider": message}
     )
 
 

@@ -49,18 +49,18 @@ SMALL = [
 def test_wilcoxon_is_bit_identical_and_t_agrees_to_12_digits(
     differences, share, student
 ):
-    found = paired_test(differences, [0] * len(differences))
+    result = paired_test(differences, [0] * len(differences))
     choices, n = share
-    assert found.wilcoxon_p == choices / 2**n
-    assert (found.t, found.p, found.d_paired) == pytest.approx(student, rel=1e-12)
-    assert paired_difference(differences, [0] * len(differences)).p == found.p
+    assert result.wilcoxon_p == choices / 2**n
+    assert (result.t, result.p, result.d_paired) == pytest.approx(student, rel=1e-12)
+    assert paired_difference(differences, [0] * len(differences)).p == result.p
 
 
 def test_wilcoxon_beyond_50_differences_is_the_normal_distribution_to_12_digits():
-    found = paired_test(EIGHTY, [0] * 80)
-    assert found.wilcoxon_p == pytest.approx(0.074448970027865647211, rel=1e-12)
+    result = paired_test(EIGHTY, [0] * 80)
+    assert result.wilcoxon_p == pytest.approx(0.074448970027865647211, rel=1e-12)
     student = (1.8536568045392216955, 0.067521242153481184321, 0.20724513109523702227)
-    assert (found.t, found.p, found.d_paired) == pytest.approx(student, rel=1e-12)
+    assert (result.t, result.p, result.d_paired) == pytest.approx(student, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -65,9 +65,9 @@ def figures_of(policy, module):
         for name in run.jobs.dtype.names
         if run.jobs[name].dtype.kind in "biuf"
     }
-    found = run.summary() | sums | {"decisions": run.decisions}
+    result = run.summary() | sums | {"decisions": run.decisions}
     return {
-        name: float(f"{value:.9g}") for name, value in found.items() if value == value
+        name: float(f"{value:.9g}") for name, value in result.items() if value == value
     }
 
 
@@ -90,18 +90,18 @@ def pinned():
 )
 @pytest.mark.parametrize("policy", cg.POLICIES)
 def test_records_equal_the_pins(policy, day, pinned):
-    found, expected = pin(policy, day), pinned[f"{policy} {day}"]
+    result, expected = pin(policy, day), pinned[f"{policy} {day}"]
     # first: it says what moved
-    assert found["summary"] == pytest.approx(expected["summary"], abs=2e-6, rel=0)
-    assert found["records_sha256"] == expected["records_sha256"]
+    assert result["summary"] == pytest.approx(expected["summary"], abs=2e-6, rel=0)
+    assert result["records_sha256"] == expected["records_sha256"]
 
 
 @pytest.mark.parametrize(("policy", "module"), OTHERS)
 def test_figures_of_other_modules_equal_the_pins(policy, module, pinned):
     expected = pinned[f"{policy} of {module}"]
-    found = figures_of(policy, module)
-    assert found.keys() == expected.keys()
-    for name, value in found.items():
+    result = figures_of(policy, module)
+    assert result.keys() == expected.keys()
+    for name, value in result.items():
         assert value == pytest.approx(expected[name], rel=1e-7), name
 
 

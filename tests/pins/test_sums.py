@@ -187,7 +187,7 @@ def tasks(seed, number=9):
 
 def moved():
     """Return the best moves of tasks, and what rounds of a search make of them."""
-    found = []
+    results = []
     for seed, number in enumerate((9, 9, 9, 12, 12, 15, 20, 60, 60)):
         rng = np.random.default_rng(seed)
         order = rng.permutation(number)
@@ -199,22 +199,22 @@ def moved():
             values = descent.objective(state), descent.objective(best)
             best_moves = [descent.best_move(state, task, 1e-9) for task in order]
             plans = state.gpu, state.place, best.gpu, best.place, best_moves
-            found.append((rounds, values, state.ends[0], state.ends[1]))
-            found.append([weighted(plan) for plan in plans])
-    return found
+            results.append((rounds, values, state.ends[0], state.ends[1]))
+            results.append([weighted(plan) for plan in plans])
+    return results
 
 
 def bounded():
     """Return the linear programs of tasks, and bounds with prices in place of the
     solver's, with few nodes, and of many tasks.
     """
-    found = []
+    results = []
 
     def solver(*parts, **terms):
         for term in terms.values():
             parts += (*vars(term).values(),) if hasattr(term, "lb") else (term,)
         arrays = [part for part in parts if not isinstance(part, str | dict)]
-        found.append([weighted(part) for part in arrays])
+        results.append([weighted(part) for part in arrays])
         dual = -np.random.default_rng(0).random(len(terms.get("b_ub", ())))
         fields = {"x": None, "mip_dual_bound": None, "status": SOLVED}
         return SimpleNamespace(**fields, ineqlin=SimpleNamespace(marginals=dual / 9))
@@ -230,13 +230,13 @@ def bounded():
                 replace(each, deadline_s=each.arrival_s, free_s=np.zeros(3))
                 for each in (tasks(seed, 13), tasks(seed, 4 + seed))
             )
-            found.append([solve_exact(few).bound, bounds.by_capacity(few)])
-            found.append([bounds.by_capacity(many), bounds.by_few(tasks(seed, 20))])
-            found += [
+            results.append([solve_exact(few).bound, bounds.by_capacity(few)])
+            results.append([bounds.by_capacity(many), bounds.by_few(tasks(seed, 20))])
+            results += [
                 bounds.least_of_few(few, range(4 + seed), nodes)
                 for nodes in (0, 4, 20, 80)
             ]
-    return found
+    return results
 
 
 # ---- jobs that wait ----

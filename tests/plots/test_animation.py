@@ -81,13 +81,13 @@ def test_a_film_of_two_policies_has_the_frames(run, tmp_path):
     other = cg.simulate(run.scenario, "edf", 1)
     cg.plots.animate([run, other], frames=6, fps=3).save(tmp_path / "day.mp4")
     asked = "-count_frames -show_entries stream=nb_read_frames,width,height -of csv=p=0"
-    told = subprocess.run(
+    message = subprocess.run(
         ["ffprobe", "-v", "error", *asked.split(), tmp_path / "day.mp4"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert told.strip() == "1280,540,6"
+    assert message.strip() == "1280,540,6"
 
 
 def test_without_ffmpeg_a_one_line_error_appears_before_anything_runs(
@@ -96,24 +96,24 @@ def test_without_ffmpeg_a_one_line_error_appears_before_anything_runs(
     monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
     path = tmp_path / "day.mp4"
     assert main(["run", "quiet", "--show", str(path)]) == 2
-    told = (
+    message = (
         f"cgrsp run: {path}: an .mp4 file needs ffmpeg, which is not installed;"
         " .html and"
         " .gif do not\n"
     )
-    assert capsys.readouterr() == ("", told)
+    assert capsys.readouterr() == ("", message)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("file/a.html", "file is not a directory"), ("folder.gif", "not of a folder")],
+    [("link/a.html", "link is not a directory"), ("folder.gif", "not of a folder")],
 )
 def test_an_unwritable_file_gives_a_one_line_error_and_leaves_nothing(
     name, message, tmp_path, capsys
 ):
     (tmp_path / "folder.gif").mkdir()
-    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
     line = ["run", "quiet", "jobs=3", "--show", tmp_path / name]
     check_bad_input(outcome(capsys, *line), [name, message])
     assert len([*tmp_path.rglob("*")]) == 2
@@ -135,9 +135,10 @@ def test_two_policies_are_shown_and_printed(tmp_path, capsys):
     page = (tmp_path / "day.html").read_text("utf-8")
     assert page.count('"policy":"edf"') == page.count('"policy":"rh"') == 1
     assert main([*words, "edf,spt"]) == 2
-    told = "one, or two with --show FILE that ends in .html, .gif, .mp4"
+    message = "one, or two with --show FILE that ends in .html, .gif, .mp4"
     assert (
-        capsys.readouterr().err == f"cgrsp run: --policy(='edf,spt') must be {told}\n"
+        capsys.readouterr().err
+        == f"cgrsp run: --policy(='edf,spt') must be {message}\n"
     )
 
 

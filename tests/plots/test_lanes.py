@@ -39,16 +39,16 @@ def spans(claims, sizes=(8.0,)):
     """Job, and low and high in the unit of the place, from from_s to to_s, of each
     bar.
     """
-    found = bars(timeline(claims, sizes))
-    size = np.array(sizes)[found["resource"]]
+    result = bars(timeline(claims, sizes))
+    size = np.array(sizes)[result["resource"]]
     return [
         (job, low, high, from_s, to_s)
         for job, low, high, from_s, to_s in zip(
-            found["job"].tolist(),
-            (found["low"] * size).tolist(),
-            (found["high"] * size).tolist(),
-            found["from_s"],
-            found["to_s"],
+            result["job"].tolist(),
+            (result["low"] * size).tolist(),
+            (result["high"] * size).tolist(),
+            result["from_s"],
+            result["to_s"],
         )
     ]
 
@@ -124,12 +124,12 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
             else []
         )
         claims += [(job, place, amount, "executing", from_s + provisioning_s, end_s)]
-    found = bars(timeline(claims, sizes))
-    assert ((found["low"] >= 0) & (found["high"] <= 1 + 1e-12)).all()
+    result = bars(timeline(claims, sizes))
+    assert ((result["low"] >= 0) & (result["high"] <= 1 + 1e-12)).all()
     for one, other in (
         (one, other)
-        for at, one in enumerate(found)
-        for other in found[:at]
+        for at, one in enumerate(result)
+        for other in result[:at]
         if one["resource"] == other["resource"]
     ):
         apart = one["from_s"] >= other["to_s"] or other["from_s"] >= one["to_s"]
@@ -139,12 +139,12 @@ def test_bars_never_overlap_and_are_as_high_as_the_amounts(wanted):
             or other["low"] >= one["high"] - 1e-12
         )
     for job, place, amount, phase, from_s, to_s in claims:
-        own = found[(found["job"] == job) & (found["phase"] == phase)]
+        own = result[(result["job"] == job) & (result["phase"] == phase)]
         assert (own["high"] - own["low"]).sum() * sizes[place] == pytest.approx(amount)
         assert set(own["from_s"].tolist()) == {from_s}
         assert set(own["to_s"].tolist()) == {to_s}
-    joined = stays(found)
-    assert len(joined) == len(np.unique(found[["job", "low"]]))
+    joined = stays(result)
+    assert len(joined) == len(np.unique(result[["job", "low"]]))
 
 
 # ---- in pictures ----
@@ -198,8 +198,8 @@ def test_a_gantt_chart_of_places_that_jobs_share(ax):
         PROVISIONING: [(0, 10, -0.39, 0.0)],
         OWN_PHASES[0]: [(60, 70, 0.61, 1.39)],
     }
-    told = [text.get_text() for text in ax.get_legend().texts]
-    assert told == [
+    messages = [text.get_text() for text in ax.get_legend().texts]
+    assert messages == [
         "2 GPUs",
         "16 GPUs",
         "provisioning",

@@ -148,14 +148,14 @@ def month():
 
 def boxes(ax, colour):
     """Left edge, width and slot of the bars of a colour."""
-    found = [
+    results = [
         (corners[:, 0].min(), np.ptp(corners[:4, 0]), round(corners[:, 1].mean()))
         for each in ax.collections
         if to_hex(each.get_facecolor()[0] if len(each.get_facecolor()) else "none")
         == colour.lower()
         for corners in (path.vertices[:4] for path in each.get_paths())
     ]
-    return sorted(found)
+    return sorted(results)
 
 
 @pytest.mark.parametrize(
@@ -743,7 +743,7 @@ def test_a_policy_keeps_its_look_with_parameters_and_one_of_the_user_s_has_no_co
 
 
 def test_policies_of_one_name_in_one_figure_differ():
-    found = looks(
+    result = looks(
         [
             "rh",
             "rh:reserve=2",
@@ -755,9 +755,9 @@ def test_policies_of_one_name_in_one_figure_differ():
             "three",
         ]
     )
-    assert found[0].colour == POLICY["rh"]
-    assert len({look.colour for look in found}) == len(found)
-    assert len({look.line for look in found[:3]}) == 3
+    assert result[0].colour == POLICY["rh"]
+    assert len({look.colour for look in result}) == len(result)
+    assert len({look.line for look in result[:3]}) == 3
 
 
 # ---- Pictures ----

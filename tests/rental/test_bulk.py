@@ -56,17 +56,17 @@ def equal(scenario, policy, seed=0):
     made = subject_of(scenario).make_policy(policy)
     assert subject_of(scenario).not_compiled(made) == ""
     # a compiled run that fails would be repeated in SimPy
-    found = subject_of(scenario).compiled(made, seed, None, True)
-    assert found is not None
+    result = subject_of(scenario).compiled(made, seed, None, True)
+    assert result is not None
     wanted = subject_of(scenario).run(made, seed, engine="simpy")
     return (
-        np.array_equal(found.jobs, wanted.jobs)
-        and found.jobs.dtype == wanted.jobs.dtype
-        and np.array_equal(found.claims, wanted.claims)
-        and repr(found.summary()) == repr(wanted.summary())  # NaN differs from NaN
-        and subject_of(scenario).outcome(found) == subject_of(scenario).outcome(wanted)
-        and (found.decisions, found.held_s) == (wanted.decisions, wanted.held_s)
-        and (found.policy, found.seed) == (wanted.policy, wanted.seed)
+        np.array_equal(result.jobs, wanted.jobs)
+        and result.jobs.dtype == wanted.jobs.dtype
+        and np.array_equal(result.claims, wanted.claims)
+        and repr(result.summary()) == repr(wanted.summary())  # NaN differs from NaN
+        and subject_of(scenario).outcome(result) == subject_of(scenario).outcome(wanted)
+        and (result.decisions, result.held_s) == (wanted.decisions, wanted.held_s)
+        and (result.policy, result.seed) == (wanted.policy, wanted.seed)
     )
 
 
@@ -431,10 +431,10 @@ def holding(number, **parameters):
     """Jobs that are held at the end of the scarcity, and nothing else to come."""
     at_s = 10 * 3600 - 1200.0
     jobs = [cg.Job(id, at_s, at_s + 9000) for id in range(number)]
-    told = ",".join(f"{name}={value!r}" for name, value in parameters.items())
+    message = ",".join(f"{name}={value!r}" for name, value in parameters.items())
     return (
         subject_of(cg.Scenario("held", cg.JobList(jobs))).varied(slots=["RTX 3090"]),
-        f"triage:{told}",
+        f"triage:{message}",
     )
 
 
@@ -542,14 +542,14 @@ def test_auto_uses_the_compiled_loop_if_possible_and_otherwise_simpy(monkeypatch
 
 
 def test_without_a_compiler_all_runs_use_simpy():
-    told = (
+    message = (
         "import cgrsp_simpy as cg; day = cg.day('quiet'); print(cg.simulate(day,"
         " 'cadr').policy); subject = day.subject(day);"
         " print(subject.not_compiled(subject.make_policy('cadr')))"
     )
     env = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", told], env=env, capture_output=True, text=True
+        [sys.executable, "-c", message], env=env, capture_output=True, text=True
     )
     assert done.stdout.splitlines()[0] == "cadr", done.stderr
     assert "it needs numba, the extra fast" in done.stdout

@@ -144,9 +144,9 @@ def test_a_shortage_is_each_change_from_something_to_low(steps, seed, dated):
     start_h = START_H if dated else None
     series = cg.StockSeries("G", times_s[:-1], statuses, times_s[-1], start_h)
     stock = Stock(cg.Market(series=(series,)), seed)
-    found, at_s = [], 0.0
+    result, at_s = [], 0.0
     while (at_s := stock.runs_out_s(GPU, at_s)) < 2 * DAY_S:
-        found.append(at_s)
+        result.append(at_s)
     changes_s = stock.changes_s(GPU, 1e-3, 2 * DAY_S)
     expected = [
         time_s
@@ -154,9 +154,9 @@ def test_a_shortage_is_each_change_from_something_to_low(steps, seed, dated):
         if stock.status(GPU, time_s - 1e-3, 0) != LOW
         and stock.status(GPU, time_s + 1e-3, 0) == LOW
     ]
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert result == pytest.approx(expected, abs=1e-6)
     # also asked again
-    assert all(stock.runs_out_s(GPU, at_s - 1e-3) == at_s for at_s in found)
+    assert all(stock.runs_out_s(GPU, at_s - 1e-3) == at_s for at_s in result)
 
 
 @settings(max_examples=60)

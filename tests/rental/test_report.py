@@ -54,9 +54,9 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
     for policy, names in ranks.items():
         view = cg.day("hectic").moment(jobs)
         order = urgent_first if policy == "watch" else cg.make_policy(policy).order
-        found = order.ranked(view, 5)
-        assert [told.partition(", ")[0] for _, told in found] == names
-        assert [job for job, _ in found] == whole_queue(order, view)
+        result = order.ranked(view, 5)
+        assert [message.partition(", ")[0] for _, message in result] == names
+        assert [job for job, _ in result] == whole_queue(order, view)
 
 
 def test_only_declared_rules_give_reasons():
@@ -89,10 +89,12 @@ def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
     assert bands.scarce == [(4 * 3600.0, 10 * 3600.0)]
     for row in run.jobs:
         name = day.gpus[row["gpu"]].name
-        told = [
-            told for at_s, _, told in bands.levels[name] if at_s <= row["dispatch_s"]
+        messages = [
+            messages
+            for at_s, _, messages in bands.levels[name]
+            if at_s <= row["dispatch_s"]
         ]
-        assert told[-1] == ("High", "Medium", "Low")[row["status"]]
+        assert messages[-1] == ("High", "Medium", "Low")[row["status"]]
     drawn = cg.day("normal", jobs=100)
     levels = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2)).levels
     for gpu in drawn.gpus:

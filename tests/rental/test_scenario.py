@@ -231,10 +231,10 @@ def test_sizes_of_classes_leave_all_other_draws_as_they_are():
     sized = replace(
         plain, deadlines=(*THREE[:2], replace(THREE[2], complexity_mix=(0, 0, 1)))
     )
-    for (one, luck), (other, its) in zip(
+    for (one, draws), (other, its) in zip(
         plain.generate(1, cg.Service()), sized.generate(1, cg.Service())
     ):
-        assert luck[:2] == its[:2]
+        assert draws[:2] == its[:2]
         assert tuple(one) == tuple(other._replace(complexity=one.complexity))
         assert other.complexity == (3 if other.deadline_class == 2 else one.complexity)
 
@@ -516,8 +516,8 @@ def test_forbidden_content_of_a_log_gives_a_one_line_error(file, options, words)
 def test_a_user_workload_with_jobs_of_no_class_is_rejected():
     class Odd(cg.PoissonWorkload):
         def generate(self, seed, service):
-            for job, luck in super().generate(seed, service):
-                yield job._replace(deadline_class=5), luck
+            for job, draws in super().generate(seed, service):
+                yield job._replace(deadline_class=5), draws
 
     check_refused(
         lambda: cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo"),
@@ -564,8 +564,8 @@ def test_jobs_of_a_class_are_in_order_of_deadline_then_of_id():
 def test_types_on_a_market_are_matched_by_name_unless_assigned():
     day, stock = cg.day("quiet"), cg.HourlyStock("RTX A5000", ((1.0, 0.0, 0.0),) * 24)
     market = Measured((stock,), {"RTX A5000": 9.0}, ())
-    found = cg.on_market(day, market)
-    assert found == cg.on_market(day, market, {"RTX A5000": "RTX A5000"})
-    dear = {gpu.name: gpu.price_usd_per_h for gpu in found.gpus}
+    result = cg.on_market(day, market)
+    assert result == cg.on_market(day, market, {"RTX A5000": "RTX A5000"})
+    dear = {gpu.name: gpu.price_usd_per_h for gpu in result.gpus}
     same = {gpu.name: gpu.price_usd_per_h for gpu in day.gpus}
-    assert dear == same | {"RTX A5000": 9.0} and found.market.stock == (stock,)
+    assert dear == same | {"RTX A5000": 9.0} and result.market.stock == (stock,)

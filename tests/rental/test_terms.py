@@ -64,10 +64,10 @@ def test_a_job_starts_at_once_on_a_warm_instance_and_idle_time_is_paid():
         pytest.approx(column)
         for column in ([0.09, 0.15, 0.15], [0.1] * 3, [0.19, 0.25, 0.25], [0, 1, 0])
     ]
-    found = run.summary()
-    assert (found["warm_starts"], found["makespan_h"]) == (1, 610 / 3600)
-    assert found["cost_usd"] == pytest.approx(
-        found["executing_usd"] + found["idle_usd"]
+    result = run.summary()
+    assert (result["warm_starts"], result["makespan_h"]) == (1, 610 / 3600)
+    assert result["cost_usd"] == pytest.approx(
+        result["executing_usd"] + result["idle_usd"]
     )
 
 
@@ -250,8 +250,10 @@ def test_refusals_depend_on_job_and_attempt_alone():
 )
 def test_the_parts_of_a_bill(terms, parts):
     run = cg.simulate(one_slot([0], cg.Terms(**terms)), "fifo")
-    found = run.summary()
-    shown = {name[:-4]: value for name, value in found.items() if name.endswith("_usd")}
+    result = run.summary()
+    shown = {
+        name[:-4]: value for name, value in result.items() if name.endswith("_usd")
+    }
     assert shown.pop("cost") == pytest.approx(sum(parts.values()) if parts else 0.1)
     assert shown == pytest.approx(parts)
     assert {name: run.rows()[0][f"{name}_usd"] for name in parts} == pytest.approx(

@@ -40,9 +40,9 @@ from cgrsp_simpy.spot.view import Choice, Ruled
     ],
 )
 def test_the_course_of_a_small_market(policy, stays):
-    found = course(policy, [DOWN_UP_DOWN])
-    assert len(found) >= len(stays)
-    for own, expected in zip(found, stays):
+    result = course(policy, [DOWN_UP_DOWN])
+    assert len(result) >= len(stays)
+    for own, expected in zip(result, stays):
         for value, wanted in zip(own, expected):
             assert wanted is None or value == pytest.approx(wanted)
 
@@ -52,24 +52,24 @@ def test_uniform_progress_falls_behind_and_then_leads_by_two_overheads():
     d); then idle until progress is ep(t).
     """
     down = zone((0, False))
-    found = course(
+    result = course(
         "uniform-progress", [down], work=800.0, deadline=1000.0, overhead=10.0
     )
-    first, second = found[:2]
+    first, second = result[:2]
     # progress t - 10 reaches 0.8 (t + 20) at t = 130; idle until 0.8 t is 120
     assert first[1:3] == pytest.approx((0.0, 130.0))
     assert second[1] == pytest.approx(150.0)
-    assert found[-1][3] == "done"
+    assert result[-1][3] == "done"
 
 
 def test_time_sliced_does_the_share_of_each_slice():
-    found = course(
+    result = course(
         "time-sliced:slices=2", [zone((0, False))], work=800.0, deadline=1200.0
     )
     # the first slice ends at 600 s: its 400 s of work and two overheads begin at 100 s
-    assert found[0][1:3] == pytest.approx((100.0, 550.0))
-    assert found[0][3] == "left"
-    assert found[1][1] == pytest.approx(600.0 + 100.0)
+    assert result[0][1:3] == pytest.approx((100.0, 550.0))
+    assert result[0][3] == "left"
+    assert result[1][1] == pytest.approx(600.0 + 100.0)
 
 
 def test_next_spot_skips_short_instances_and_uses_long_ones():
@@ -155,8 +155,8 @@ def test_jobs_wait_for_unavailable_on_demand_instances():
     late = course("optimum", [zone((0, False))], on_demand=zone((0, False)))
     assert late == [(1, 1600.0, 2650.0, "done")]
     out = zone((0, False), (400, True))
-    found = course("on-demand", [zone((0, False))], on_demand=out)
-    assert found == [(1, 400.0, 1450.0, "done")]
+    result = course("on-demand", [zone((0, False))], on_demand=out)
+    assert result == [(1, 400.0, 1450.0, "done")]
     assert course("on-demand", [zone((0, True), (100, False))], on_demand=out)[0][
         :2
     ] == (0, 0.0)

@@ -28,12 +28,12 @@ def test_the_job_goes_to_another_zone_when_its_instance_is_taken():
 def test_the_listing_shows_the_whole_course():
     heard = []
     carried_out("greedy", [DOWN_UP_DOWN], listener=heard.append)
-    told = [
+    messages = [
         (event.time_s, event.kind)
         for event in heard
         if event.kind not in ("decide", "submit")
     ]
-    assert told == [
+    assert messages == [
         (200.0, "dispatch"),
         (250.0, "start"),
         (500.0, "taken"),
@@ -145,12 +145,12 @@ def test_zones_on_the_command_line_are_those_in_python(file, capsys):
         " deadline=9 checkpoint_s=1800 write_s=60 size_gb=10"
         " storage_usd_per_gb_month=0.1 --seeds 3 --policies greedy --format json"
     )
-    [found] = json.loads(output(capsys, *line.split()))["figures"]
+    [result] = json.loads(output(capsys, *line.split()))["figures"]
     traces = cg.spot.read_traces(paths[:2], on_demand=paths[2])
     saved = Checkpoints(1800.0, 60.0, size_gb=10.0, storage_usd_per_gb_month=0.1)
     study = cg.compare(
         cg.spot.Scenario(traces, 6.0, 9.0, checkpoints=saved), ["greedy"], range(3)
     )
-    assert found["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
+    assert result["cost_usd"]["mean"] == study.means()["greedy"]["cost_usd"].mean
     swept = cg.sweep(study.scenario, {"write_s": [0.0, 120.0]}, ["greedy"], range(2))
     assert [each.scenario.checkpoints.write_s for each in swept.studies] == [0.0, 120.0]

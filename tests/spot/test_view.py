@@ -54,9 +54,9 @@ def test_a_policy_that_ignores_the_safety_net_misses_the_deadline():
         elif view.on is None:
             yield cg.Wake(1000.0)
 
-    found = carried_out(lazy, [zone((0, True))])
-    assert [tuple(stay) for stay in found.plan.stays] == [
+    result = carried_out(lazy, [zone((0, True))])
+    assert [tuple(stay) for stay in result.plan.stays] == [
         (0, 1000.0, 1600.0, "taken"),
         (1, 1600.0, 2100.0, "done"),
     ]
-    assert found.summary()["missed"] == 1
+    assert result.summary()["missed"] == 1

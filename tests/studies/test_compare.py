@@ -24,8 +24,8 @@ NAN, INF = float("nan"), float("inf")
 
 
 def widths(study, figure="wait_min"):
-    found = [value[figure] for value in study.means().values()]
-    return [value.half_width / abs(value.mean) for value in found]
+    results = [value[figure] for value in study.means().values()]
+    return [value.half_width / abs(value.mean) for value in results]
 
 
 @pytest.mark.parametrize(
@@ -459,20 +459,20 @@ def test_a_policy_parameter_equals_the_one_in_its_text():
         ["rh", "rh:gate=0.5"],
         range(2),
     )
-    for point, found in study:
+    for point, result in study:
         text = f"rh:reserve={point['rh:reserve']},gate={point['rh:gate']}"
         alone = cg.compare(cg.day("surge", jobs=60), [text, "rh:gate=0.5"], range(2))
         assert same(
-            found.rows,
+            result.rows,
             [
                 {**row, "policy": "rh" if row["policy"] == text else row["policy"]}
                 for row in alone.rows
             ],
         )
-        assert np.array_equal(found.run("rh", 1).jobs, alone.run(text, 1).jobs)
+        assert np.array_equal(result.run("rh", 1).jobs, alone.run(text, 1).jobs)
     means = {
-        tuple(point.values()): found.means()["rh"]["wait_min"].mean
-        for point, found in study
+        tuple(point.values()): result.means()["rh"]["wait_min"].mean
+        for point, result in study
     }
     assert means[2, 5.0] != means[0, 5.0]  # the reserve does matter there
 
@@ -523,9 +523,9 @@ def small(jobs, **more):
 )
 def test_a_scenario_may_come_from_a_user_function(scenario, grid, expected):
     study = cg.sweep(scenario, grid, ["fifo"], range(2))
-    for point, found in study:
-        assert found.scenario == expected(**point)
-        assert same(found.rows, cg.compare(expected(**point), ["fifo"], range(2)).rows)
+    for point, result in study:
+        assert result.scenario == expected(**point)
+        assert same(result.rows, cg.compare(expected(**point), ["fifo"], range(2)).rows)
 
 
 def test_runs_that_points_share_are_run_once(runs):
@@ -571,15 +571,15 @@ def test_a_sweep_as_json_holds_the_figures_of_every_point():
     study = cg.sweep(
         cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
     )
-    found = json.loads(study.json())
+    result = json.loads(study.json())
     for name in ("figures", "differences"):
         rows = [
             {"slots": slots, **row}
             for slots, part in zip((2, 3), study.studies)
             for row in json.loads(part.json())[name]
         ]
-        assert found[name] == rows
-    assert (found["subject"], found["seeds"]) == ("quiet", [0, 1])
+        assert result[name] == rows
+    assert (result["subject"], result["seeds"]) == ("quiet", [0, 1])
 
 
 @pytest.mark.parametrize("name", ["policy", "seed", "cost_usd", "error"])

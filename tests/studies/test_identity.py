@@ -558,7 +558,7 @@ def test_a_part_of_a_user_class_is_never_confused_with_its_parent(part, tmp_path
         "test_identity",
         "use another directory",
     )
-    found = compared(tmp_path / "own", own)
+    result = compared(tmp_path / "own", own)
     refused(
         partial(compared, tmp_path / "own"),
         f"scenario.{part}.class",
@@ -567,7 +567,7 @@ def test_a_part_of_a_user_class_is_never_confused_with_its_parent(part, tmp_path
     done = len(runs)
     assert (
         csv_text(compared(tmp_path / "own", own).rows)
-        == csv_text(found.rows)
+        == csv_text(result.rows)
         == csv_text(compared(scenario=own).rows)
     )
     # the last has no directory; the first run of each policy is repeated

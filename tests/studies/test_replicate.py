@@ -134,8 +134,8 @@ def test_a_command_with_failures_reports_them_on_stderr_if_stdout_is_data(
         command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 1
-    [told] = done.stderr.splitlines()
-    assert told.startswith(
+    [message] = done.stderr.splitlines()
+    assert message.startswith(
         "cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1:"
         " PolicyError: "
     )
@@ -270,12 +270,12 @@ def test_the_run_behind_a_failed_row_fails_again(failed):
 
 def test_the_run_of_a_day_of_a_month_is_bit_identical():
     month = cg.month({"quiet": 0.5, "normal": 0.5}, 4)
-    found = cg.compare(month, ["fifo", "rh"], [3, 4]).run("rh", 4)
-    row = found.rows()[1]
-    run = found.day(2)
+    result = cg.compare(month, ["fifo", "rh"], [3, 4]).run("rh", 4)
+    row = result.rows()[1]
+    run = result.day(2)
     for wrong in (0, 5):
         with pytest.raises(cg.InputError, match="1 to 4"):
-            found.day(wrong)
+            result.day(wrong)
     assert np.array_equal(
         run.jobs, cg.simulate(cg.day(row["kind"]), "rh", row["seed"]).jobs
     )

@@ -84,7 +84,7 @@ def times(folder):
 @pytest.mark.quick_cases(2)
 @each_study
 def test_the_files_of_a_study(study, tmp_path):
-    found = study(tmp_path / "results")
+    result = study(tmp_path / "results")
     contents = files(tmp_path / "results")
     names = set(contents)
     chunks = {name for name in names if name.startswith("chunks/")}
@@ -92,12 +92,14 @@ def test_the_files_of_a_study(study, tmp_path):
     assert len(chunks) > 2
     others = {"configuration.json", "manifest.json", "rows.csv", "summary.json"}
     assert names - chunks == others
-    assert csv_text(found.rows) == csv_text(study().rows)  # a directory changes nothing
-    found.to_csv(tmp_path / "rows.csv")
-    found.to_json(tmp_path / "summary.json")
+    assert csv_text(result.rows) == csv_text(
+        study().rows
+    )  # a directory changes nothing
+    result.to_csv(tmp_path / "rows.csv")
+    result.to_json(tmp_path / "summary.json")
     for name in ("rows.csv", "summary.json"):
         assert contents[name] == (tmp_path / name).read_bytes()
-    assert study is not precise or len(found.seeds) > 5
+    assert study is not precise or len(result.seeds) > 5
 
 
 def test_the_manifest_records_versions_seeds_and_command(tmp_path, monkeypatch):
@@ -128,8 +130,8 @@ def test_outcomes_survive_a_round_trip(tmp_path):
     there.save(8, [[{"a": NAN, "error": "no"}]])
     assert Store(tmp_path, {}, [0], {}).load(7, [2, 1]) == outcomes
     assert there.load(6, [2, 1]) is None
-    [[found]] = there.load(8, [1])
-    assert (isnan(found["a"]), found["error"]) == (True, "no")
+    [[result]] = there.load(8, [1])
+    assert (isnan(result["a"]), result["error"]) == (True, "no")
     assert not [
         word
         for word in ("NaN", "Infinity")
@@ -192,7 +194,7 @@ OTHERS = [
     (
         compared,
         partial(compared, scenario=cg.day("quiet", 4)),
-        ["scenario.slots", "5 entries"],
+        ["scenario.slots", "list of 5, "],
     ),
     (
         compared,
@@ -253,7 +255,7 @@ OTHERS = [
     (
         partial(over_months, scenario=partial(cg.day, slots=5)),
         partial(over_months, scenario=partial(cg.day, slots=4)),
-        ["scenarios.quiet.slots", "5 entries"],
+        ["scenarios.quiet.slots", "list of 5, "],
     ),
 ]
 
@@ -288,7 +290,7 @@ MANY = {"a": "x" * 58, "b": [1, [2, 3]]}
         ({"b": [0] * 20}, f"not [{', '.join('0' * 20)}]; use"),
         (
             {"b": [10, *[0] * 19]},
-            f"not 20 entries, [10{', 0' * 9}... 0, 0, 0, 0, 0]; use",
+            f"not a list of 20, [10{', 0' * 9}... 0, 0, 0, 0, 0]; use",
         ),
         ({"a": {"c": 1}}, 'not {"c": 1}; use'),
         ({"c": 1}, "with c null, not 1"),
@@ -430,12 +432,12 @@ def test_a_file_that_cannot_grow_ends_the_command_with_one_line(tmp_path, worker
     )
     assert (done.returncode, done.stdout) == (2, "")
     path, why = Path("results", "chunks", "000000.json"), os.strerror(errno.EFBIG)
-    told = [
+    messages = [
         line
         for line in done.stderr.splitlines()
         if line != "cgrsp: results are in results"
     ]
-    assert told == [f"cgrsp compare: {path}: {why}"]
+    assert messages == [f"cgrsp compare: {path}: {why}"]
     assert set(files(tmp_path)) == {
         "results/configuration.json",
         "results/manifest.json",

@@ -136,8 +136,8 @@ def test_a_log_of_one_job_shows_no_0_that_differs_and_no_infinite_load(
 def test_a_study_is_one_line_and_in_a_notebook_the_tables_that_it_prints(study, told):
     study = study()
     assert repr(study) == told
-    found = cells(study._repr_html_())
-    assert found == [
+    result = cells(study._repr_html_())
+    assert result == [
         [[cell.strip() for cell in row] for row in table.rows] for table in study.tables
     ]
     assert str(study) == "\n\n".join(table.text() for table in study.tables)

@@ -32,10 +32,10 @@ def settling(env, draw, lasts=100.0, until=1000.0):
 
 @pytest.mark.parametrize("lasts", [50, 100, 250])
 def test_the_warm_up_ends_when_the_model_settles(lasts):
-    found = cg.warm_up_time(
+    result = cg.warm_up_time(
         settling, {"lasts": float(lasts)}, what="value", seeds=range(5)
     )
-    assert lasts - 25 <= found.time <= lasts + 75
+    assert lasts - 25 <= result.time <= lasts + 75
 
 
 def times_of(run, column):
@@ -52,7 +52,7 @@ def times_of(run, column):
     ],
 )
 def test_it_is_mser5_of_the_mean_per_span(scenario, monitor, what, observed):
-    found = cg.warm_up_time(
+    result = cg.warm_up_time(
         scenario, monitor=monitor, what=what, seeds=range(4), spans=60
     )
     pilots = [observed(cg.simulate(scenario, seed=seed)) for seed in range(4)]
@@ -66,11 +66,11 @@ def test_it_is_mser5_of_the_mean_per_span(scenario, monitor, what, observed):
         for times, waits in pilots
     ]
     means = np.nanmean(rows, axis=0)
-    assert (found.time, found.figure) == (
+    assert (result.time, result.figure) == (
         edges[cg.statistics.mser5(means)],
         " ".join(filter(None, [monitor, what])),
     )
-    assert found.means == pytest.approx(means)
+    assert result.means == pytest.approx(means)
 
 
 @pytest.mark.parametrize(

@@ -95,12 +95,12 @@ def test_the_same_rate_in_every_hour_is_the_constant_rate(per_h):
     plain = cg.PoissonWorkload(900, 0.02)
     hourly = cg.HourlyWorkload(900, cg.ArrivalRates(per_h))
     assert hourly.rate_per_s == pytest.approx(plain.rate_per_s, rel=1e-15)
-    for (one, luck), (other, same) in zip(
+    for (one, draws), (other, same) in zip(
         plain.generate(1, cg.Service()), hourly.generate(1, cg.Service())
     ):
         assert other.submit_s == pytest.approx(one.submit_s, rel=1e-12)
         assert other.deadline_s == pytest.approx(one.deadline_s, rel=1e-12)
-        assert (one.complexity, one.tight, one.deadline_class, luck) == (
+        assert (one.complexity, one.tight, one.deadline_class, draws) == (
             other.complexity,
             other.tight,
             other.deadline_class,

@@ -80,13 +80,13 @@ def odd(number):
 def reached(scenario, policy, seed, draws=DRAWS):
     """Of each objective the mean over draws, and its standard error."""
     runs = over_draws(scenario, policy, seed, draws)
-    found = {}
+    result = {}
     for name, weights in OBJECTIVES.items():
         values = [
             sum(w * run[figure] for w, figure in zip(weights, FIGURES)) for run in runs
         ]
-        found[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(draws)
-    return found
+        result[name] = np.mean(values), np.std(values, ddof=1) / np.sqrt(draws)
+    return result
 
 
 def assert_none_is_below(scenario, seed, policies, bin_s):
@@ -234,12 +234,12 @@ def made(least):
 
 def test_corners_by_hand():
     """Wait >= 10, miss >= 1, wait + 2 miss >= 20."""
-    found = made({0.0: 10, 2.0: 20, inf: 1})
-    assert found.corners["bound"] == [(10, 5), (18, 1)]
-    assert found.miss_pct(9) == inf
-    assert [found.miss_pct(wait) for wait in (10, 14, 18, 30)] == [5, 3, 1, 1]
+    result = made({0.0: 10, 2.0: 20, inf: 1})
+    assert result.corners["bound"] == [(10, 5), (18, 1)]
+    assert result.miss_pct(9) == inf
+    assert [result.miss_pct(wait) for wait in (10, 14, 18, 30)] == [5, 3, 1, 1]
     # of two seeds, a half width is 12.706 times half their difference
-    of_two = replace(found, seeds=(0, 1), least={0.0: [9.0, 11.0], inf: [2.0, 2.02]})
+    of_two = replace(result, seeds=(0, 1), least={0.0: [9.0, 11.0], inf: [2.0, 2.02]})
     corners = {"bound": (10, 2.01), "low": (0, 1.882938), "high": (22.7062, 2.137062)}
     assert of_two.corners == {kind: [pytest.approx(at)] for kind, at in corners.items()}
 
@@ -277,8 +277,8 @@ def test_without_an_interval_there_are_no_corners_of_one():
     replayed = replace(cg.day("quiet"), market=cg.Market(series=(days,)))
     for scenario, seeds in ((odd(0), (0,)), (replayed, (0, 1))):
         least = {0.0: [1.0] * len(seeds), inf: [2.0] * len(seeds)}
-        found = Frontier(scenario, seeds, 600.0, least)
-        assert found.corners == {"bound": [(1, 2)]}
+        result = Frontier(scenario, seeds, 600.0, least)
+        assert result.corners == {"bound": [(1, 2)]}
 
 
 @given(
@@ -287,12 +287,12 @@ def test_without_an_interval_there_are_no_corners_of_one():
 @example({0.5: 0})  # these lines meet at a negative wait
 def test_corners_give_the_fewest_misses_at_each_wait(least):
     """Each is on it, and it is straight between two, and after the last."""
-    found = made({1.0: 10} | least)
-    corners = found.corners["bound"]
+    result = made({1.0: 10} | least)
+    corners = result.corners["bound"]
     for wait, miss in [*corners, (corners[-1][0] + 1, corners[-1][1])]:
-        assert found.miss_pct(wait + 1e-9) == pytest.approx(miss, abs=1e-6)
+        assert result.miss_pct(wait + 1e-9) == pytest.approx(miss, abs=1e-6)
     for (wait, miss), (later, less) in pairwise(corners):
-        assert found.miss_pct((wait + later) / 2) == pytest.approx((miss + less) / 2)
+        assert result.miss_pct((wait + later) / 2) == pytest.approx((miss + less) / 2)
         assert miss > less
 
 
@@ -303,9 +303,9 @@ def test_three_lines_through_a_point_have_one_corner():
 
 def test_the_frontier_is_the_bounds_at_its_prices():
     prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
-    found = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=3600)
-    assert (found.seeds, found.bin_s) == ((0, 1), 3600)
-    assert found.least == {
+    result = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=3600)
+    assert (result.seeds, result.bin_s) == ((0, 1), 3600)
+    assert result.least == {
         price: [
             lower_bound(odd(0), seed, weights, 3600).value or 0.0 for seed in (0, 1)
         ]
@@ -409,8 +409,8 @@ def test_the_frontier_is_printed_and_drawn(capsys, tmp_path):
         "--report",
         str(tmp_path),
     )
-    told = json.loads(output(capsys, *SMALL, *options, "--format", "json"))
-    kinds = {point["kind"] for point in told["figures"]}
+    content = json.loads(output(capsys, *SMALL, *options, "--format", "json"))
+    kinds = {point["kind"] for point in content["figures"]}
     assert kinds == {"policy", "bound", "low", "high"}
     assert (tmp_path / "frontier.png").stat().st_size > 10_000
     assert (tmp_path / "frontier.csv").read_text().count("policy,") == 2

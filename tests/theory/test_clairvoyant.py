@@ -45,10 +45,10 @@ def weighed(objective, run):
 
 
 def test_one_job_waits_for_its_delay_alone():
-    found = optimum(listed((5, 1000, 1)), objective="wait")
-    assert found.value == found.wait_min == pytest.approx(10 / 60)
-    assert found.miss_pct == found.tardiness_min == 0
-    (record,) = found.schedule
+    result = optimum(listed((5, 1000, 1)), objective="wait")
+    assert result.value == result.wait_min == pytest.approx(10 / 60)
+    assert result.miss_pct == result.tardiness_min == 0
+    (record,) = result.schedule
     assert (record.dispatch_s, record.start_s, record.finish_s) == (5, 15, 75)
 
 

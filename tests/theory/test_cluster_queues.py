@@ -31,7 +31,7 @@ def exponential(seed):
 
 @pytest.mark.slow
 def test_single_gpu_exponential_jobs_are_m_m_64():
-    found = [
+    results = [
         waits_s(
             simulate(
                 exponential(seed), PAPER_CLUSTER, cg.cluster.make_scheduler("fifo")
@@ -39,14 +39,14 @@ def test_single_gpu_exponential_jobs_are_m_m_64():
         )[2000:].mean()
         for seed in range(6)
     ]
-    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    error = np.std(results, ddof=1) / np.sqrt(len(results))
     assert (
-        abs(np.mean(found) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s)
+        abs(np.mean(results) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 64).wait_s)
         < 4 * error
     )
     # four GPUs less make a difference
     assert (
-        abs(np.mean(found) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s)
+        abs(np.mean(results) - cg.queueing.mmc(0.92 * 64 / 100, 0.01, 60).wait_s)
         > 4 * error
     )
 
@@ -60,7 +60,7 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
     load = rate * np.array([share, 1 - share]) * lengths_s
     rest_s = rate * (share * lengths_s[0] ** 2 + (1 - share) * lengths_s[1] ** 2) / 2
     theory = [rest_s / (1 - load[0]), rest_s / ((1 - load[0]) * (1 - load.sum()))]
-    found = []
+    results = []
     for seed in range(8):
         short = stream(seed, "durations").random(8000) < share
         outcome = simulate(
@@ -68,13 +68,13 @@ def test_shortest_first_with_two_lengths_is_a_priority_queue():
             Cluster((1,)),
             cg.cluster.make_scheduler("shortest"),
         )
-        found.append(
+        results.append(
             [
                 waits_s(outcome.jobs)[500:][short[500:]].mean(),
                 waits_s(outcome.jobs)[500:][~short[500:]].mean(),
             ]
         )
-    error = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
-    assert (np.abs(np.mean(found, axis=0) - theory) < 4 * error).all()
+    error = np.std(results, axis=0, ddof=1) / np.sqrt(len(results))
+    assert (np.abs(np.mean(results, axis=0) - theory) < 4 * error).all()
     in_order = rest_s / (1 - load.sum())  # M/G/1 without priorities
-    assert abs(np.mean(found, axis=0)[0] - in_order) > 4 * error[0]
+    assert abs(np.mean(results, axis=0)[0] - in_order) > 4 * error[0]

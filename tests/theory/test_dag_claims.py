@@ -183,8 +183,8 @@ def test_corrected_whales_beat_random_search_on_300_tasks_but_not_shown_on_1000(
 def test_rows_of_the_first_tasks_agree_with_the_searches(size, name):
     scenario = Runs().tasks[size]
     problem = subject_of(scenario).draw(1)
-    found = cg.dag.find(problem, SEARCHED[name], scenario.budget, 1)
-    assert found.makespan_s / lower_bound_s(problem) == pytest.approx(
+    result = cg.dag.find(problem, SEARCHED[name], scenario.budget, 1)
+    assert result.makespan_s / lower_bound_s(problem) == pytest.approx(
         tasks()[size, name][1]
     )
 
@@ -234,8 +234,10 @@ def test_annealing_is_never_worse_than_its_start():
 
 @pytest.mark.slow
 def test_heft_ends_one_percent_after_the_bound():
-    found = mean(cg.compare(SCENARIO, ["heft"], range(20)).values("heft", "over_bound"))
-    assert found.low > 1.005 and found.high < 1.015
+    result = mean(
+        cg.compare(SCENARIO, ["heft"], range(20)).values("heft", "over_bound")
+    )
+    assert result.low > 1.005 and result.high < 1.015
 
 
 # ---- the rows themselves ----

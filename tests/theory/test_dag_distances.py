@@ -60,8 +60,8 @@ def test_random_plans_keep_to_memory(concentration):
         graph,
         cg.dag.Platform([1.0, 1.0, 1.0], [100, 100, 1000], [0, 0, 0], np.ones((3, 3))),
     )
-    found = correlate(problem, 400, 0, concentration)
-    assert set(found.ftg_s.tolist()) == {0.0, 1.0}  # 4 s, or 5 s on one GPU
+    result = correlate(problem, 400, 0, concentration)
+    assert set(result.ftg_s.tolist()) == {0.0, 1.0}  # 4 s, or 5 s on one GPU
 
 
 def test_plans_that_never_end_have_no_gap():

@@ -265,10 +265,10 @@ def test_annealing_finds_the_best_of_all_placements_in_its_order(seed, units):
     for order, nodes in orders.items():
         best_s = best_in_order(problem, nodes)
         for start in STARTS:
-            found = anneal(
+            result = anneal(
                 problem, cg.dag.Budget(2000), 0, order, 0.3, start=start, reorders=0
             )
-            assert found.makespan_s == best_s
+            assert result.makespan_s == best_s
 
 
 @every_case

@@ -56,12 +56,12 @@ def test_the_bubble_is_p_minus_1_over_m_plus_p_minus_1(
         parameters_gb=0,
         activation_gb=0,
     )
-    found = run(
+    result = run(
         Problem(one, cg.dag.Servers(stages, tflops=(1.0,)).platform()), Plan(one.unit)
     )
-    assert found.makespan_s == pytest.approx((batches + stages - 1) * 3 * per_stage)
+    assert result.makespan_s == pytest.approx((batches + stages - 1) * 3 * per_stage)
     busy_s = np.bincount(one.unit, one.work_tflop)
-    bubble = 1 - busy_s / found.makespan_s
+    bubble = 1 - busy_s / result.makespan_s
     assert bubble == pytest.approx(
         np.full(stages, (stages - 1) / (batches + stages - 1))
     )
@@ -119,14 +119,14 @@ def test_replicas_wait_for_the_slower_at_the_ring(run):
         1, replicas=2, samples=2, work_tflop=1.0, activation_gb=0, parameters_gb=4
     )
     platform = cg.dag.Platform([1.0, 0.5], [80_000] * 2, [0, 1], np.full((2, 2), 2.0))
-    found = run(Problem(one, platform), Plan(one.unit))
-    finish_s = dict(zip(one.names, found.finish_s))
+    result = run(Problem(one, platform), Plan(one.unit))
+    finish_s = dict(zip(one.names, result.finish_s))
     assert finish_s["r0 m0 l0.0 backward"] == 3 and finish_s["r1 m0 l0.0 backward"] == 6
     assert finish_s["r0 l0.0 ring 1"] == pytest.approx(6 + 1 + 0.0005)
     assert finish_s["r1 l0.0 ring 1"] == pytest.approx(6 + 0.0005 / 0.5)
     assert finish_s["r0 l0.0 ring 2"] == pytest.approx(7 + 1)
     assert finish_s["r1 l0.0 ring 2"] == pytest.approx(7.0005 + 1)
-    assert found.makespan_s == pytest.approx(8.0005 + 0.002 / 0.5)
+    assert result.makespan_s == pytest.approx(8.0005 + 0.002 / 0.5)
 
 
 # ---- links ----
@@ -181,8 +181,8 @@ def test_a_link_is_first_come_first_served_with_ties_by_edge(run):
         [2, 1, 1, 0, 0, 0], [0] * 6, [(0, 3), (1, 4), (2, 5)], [25.0] * 3
     )
     platform = cg.dag.Servers(6, 3, (1.0,), contention=True).platform()
-    found = run(Problem(graph, platform), Plan(np.arange(6)))
-    assert found.start_s[3:].tolist() == [4, 2, 3]
+    result = run(Problem(graph, platform), Plan(np.arange(6)))
+    assert result.start_s[3:].tolist() == [4, 2, 3]
 
 
 # ---- memory ----
@@ -281,8 +281,8 @@ def test_the_default_is_never_worse_than_round_robin_or_longest_first_in_trainin
     ends_s = measured(number)
     assert ends_s["best-simple"] <= min(ends_s["round-robin"], ends_s["longest-first"])
     if number in (6, 18):
-        found = find(training_problem(number), "annealing", cg.dag.Budget(100))
-        assert found.makespan_s <= ends_s["best-simple"]
+        result = find(training_problem(number), "annealing", cg.dag.Budget(100))
+        assert result.makespan_s <= ends_s["best-simple"]
 
 
 @pytest.mark.slow

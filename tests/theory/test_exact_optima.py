@@ -105,7 +105,7 @@ def optimum(scenario, objective):
     def least(minute, left, slots):
         if not left:
             return 0.0
-        found = []
+        results = []
         for place, ends in enumerate(slots):
             if ends:
                 continue
@@ -120,7 +120,7 @@ def optimum(scenario, objective):
                         cost, own = dispatched(j, gpu, minute)
                         then = (*slots[:place], own, *slots[place + 1 :])
                         rest = tuple(each for each in left if each != j)
-                        found.append(cost + least(minute, rest, then))
+                        results.append(cost + least(minute, rest, then))
         if any(slots) or minute <= last:
             waited = 0.0
             for ways in product(*map(later, slots)):
@@ -128,8 +128,8 @@ def optimum(scenario, objective):
                 waited += chance * least(
                     minute + 1, left, tuple(own for _, own in ways)
                 )
-            found.append(waited)
-        return min(found)
+            results.append(waited)
+        return min(results)
 
     return least(0, tuple(range(len(jobs))), ((),) * len(scenario.slots))
 
@@ -187,17 +187,17 @@ def test_a_grid_is_the_finest_within_the_limits(name, jobs, slots, times, monkey
 
 @pytest.mark.long
 def test_the_how_to_states_the_tightness_of_fifty_small_bounds():
-    found = [assert_is_near_the_optimum(small(number)) for number in INSTANCES]
-    assert f"equals it in {np.sum(np.array(found) > 0.9999)};" in SAID
+    results = [assert_is_near_the_optimum(small(number)) for number in INSTANCES]
+    assert f"equals it in {np.sum(np.array(results) > 0.9999)};" in SAID
     program = [
         lower_bound(scenario, 0, "mix", 60.0).value / optimum(scenario, "mix")
         for scenario in map(small, INSTANCES)
     ]
-    told = (
+    message = (
         f"with bins of one minute, gives {100 * min(program):.0f} to"
         f" {100 * max(program):.0f} %"
     )
-    assert told in SAID
+    assert message in SAID
 
 
 # ---- stock that lasts ----
@@ -260,8 +260,8 @@ def best_seen(scenario, objective):
                         then, same = rest[step + held], float(stays[held, 0])
                         later = same * then[status] + (1 - same) * (chances @ then)
                         if job.submit_s <= at_s:
-                            found = float(np.dot(weights, parts)) / len(jobs) + later
-                            own[step, status] = min(own[step, status], found)
+                            result = float(np.dot(weights, parts)) / len(jobs) + later
+                            own[step, status] = min(own[step, status], result)
     return float(chances @ value[tuple(range(len(jobs)))][0])
 
 
@@ -279,16 +279,16 @@ def test_the_bound_of_lasting_stock_is_near_the_optimum_that_observes_it(
     scenario = lasting(persistence_s, "now", *JOBS)
     for objective in ("wait", "mix"):
         best = best_seen(scenario, objective)
-        found = [
+        results = [
             lower_bound(scenario, seed, objective, bin_s).value or 0.0
             for seed in range(40)
         ]
-        error = np.std(found, ddof=1) / np.sqrt(len(found))
-        assert 0.3 * best < np.mean(found) < best + 4 * error
+        error = np.std(results, ddof=1) / np.sqrt(len(results))
+        assert 0.3 * best < np.mean(results) < best + 4 * error
         if objective == "wait" and bin_s is None:
-            told = {200.0: "three quarters", 1000.0: "three fifths"}[persistence_s]
-            assert told in SAID
-            assert np.mean(found) / best == pytest.approx(SHARES[told], abs=0.03)
+            message = {200.0: "three quarters", 1000.0: "three fifths"}[persistence_s]
+            assert message in SAID
+            assert np.mean(results) / best == pytest.approx(SHARES[message], abs=0.03)
 
 
 @pytest.mark.slow

@@ -96,8 +96,8 @@ def test_the_bound_stays_near_if_an_interval_contains_many_tasks(tasks, least):
 @given(odd(8), st.sampled_from(sorted(set(cg.hgsp.SCHEDULERS) - {"milp"})))
 @settings(max_examples=20)
 def test_no_scheduler_is_below_the_bound(instance, name):
-    found = cg.hgsp.schedule_of(cg.hgsp.solve(instance, name, moves=200))
-    assert lower_bound(instance) <= found.weighted_tardiness * (1 + 1e-9) + 1e-9
+    result = cg.hgsp.schedule_of(cg.hgsp.solve(instance, name, moves=200))
+    assert lower_bound(instance) <= result.weighted_tardiness * (1 + 1e-9) + 1e-9
 
 
 @pytest.mark.slow

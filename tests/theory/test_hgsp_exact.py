@@ -128,8 +128,8 @@ def test_a_program_that_fails_with_presolve_is_solved_without():
     assert exact.optimal
     assert exact.schedule.weighted_tardiness == pytest.approx(brute_force(HARD))
     assert exact.bound == pytest.approx(36)
-    found = cg.hgsp.solve(HARD, "milp").summary()
-    assert (found["lower_bound"], found["gap_pct"]) == (
+    result = cg.hgsp.solve(HARD, "milp").summary()
+    assert (result["lower_bound"], result["gap_pct"]) == (
         pytest.approx(36),
         pytest.approx(0, abs=1e-6),
     )
@@ -157,10 +157,10 @@ def test_a_failure_is_reported_and_other_results_are_kept(failing, caplog):
     """The bound is that of tasks alone: 7 / 1.5 s from 2 on for three of them, and
     5 + 4 / 1.5 - 3.
     """
-    found = solve_exact(HARD)
-    assert not found.optimal
-    assert found.schedule.fault() == ""
-    assert found.bound == pytest.approx(3 * (2 + 7 / 1.5) + 5 + 4 / 1.5 - 3)
+    result = solve_exact(HARD)
+    assert not result.optimal
+    assert result.schedule.fault() == ""
+    assert result.bound == pytest.approx(3 * (2 + 7 / 1.5) + 5 + 4 / 1.5 - 3)
     assert failing == [True, False] * 2
     assert (
         "hard: the solver failed, with presolve and without: Solve error" in caplog.text

@@ -92,7 +92,7 @@ def test_speeds_and_prices_match_the_catalogue():
 def taken(own, fits):
     """The surge day under EDF on slots of one type, taken when Low, 60 seeds."""
     surge, law = cg.day("surge", slots=["RTX 3090"] * 5), fits["two"].stock
-    found = {}
+    result = {}
     for name, stock, series in (
         ("replay", law, series_of([own])),
         ("one", fits["one"].stock, ()),
@@ -101,24 +101,26 @@ def taken(own, fits):
         day = replace(surge, gpus=surge.gpus[:1])
         made = cg.on_market(day, Measured((stock,), {}, series), {"RTX 3090": law.gpu})
         made = subject_of(made).varied(terms=cg.Terms(taken_when_low=True))
-        found[name] = cg.compare(made, ["edf"], SEEDS).means()["edf"]
-    return found
+        result[name] = cg.compare(made, ["edf"], SEEDS).means()["edf"]
+    return result
 
 
 @pytest.mark.long
 def test_preemptions_agree_with_the_text(zone):
-    found = taken(*zone)
+    result = taken(*zone)
     for name, row in (
         ("preemptions", "preemptions per day"),
         ("lost_s", "lost execution, s"),
     ):
-        means = [found[each][name] for each in ("replay", "one", "two")]
+        means = [result[each][name] for each in ("replay", "one", "two")]
         digits = 1 if name == "preemptions" else 0
         cells = [
             f"{each.mean:.{digits}f} ± {each.half_width:.{digits}f}" for each in means
         ]
         assert f"| {row} | {' | '.join(cells)} |" in TEXT
     assert (
-        abs(found["two"]["preemptions"].mean / found["replay"]["preemptions"].mean - 1)
+        abs(
+            result["two"]["preemptions"].mean / result["replay"]["preemptions"].mean - 1
+        )
         < 0.15
     )

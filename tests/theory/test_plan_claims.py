@@ -60,36 +60,36 @@ def realised(year, seed):
     """
     first_s = float(stream(seed, "window").integers(0, DAYS - KNOWN_D - 1)) * DAY_S
     known = (year.submit_s >= first_s) & (year.submit_s < first_s + KNOWN_D * DAY_S)
-    found = plan(
+    result = plan(
         whole(year.submit_s[known] - first_s, year.run_s[known]),
         "p95=30min",
         sizes=ONE,
         seed=seed,
     )
     search = Search(year, ONE, Prices(), LIMIT, None, 0.0, 0)
-    number = found.own.get("machine", 0)
-    wait_s, money, _ = search.rows((number,), found.policy, found.spot)
+    number = result.own.get("machine", 0)
+    wait_s, money, _ = search.rows((number,), result.policy, result.spot)
     rest = ~known
     hours = (year.submit_s[-1] - KNOWN_D * DAY_S) / 3600
     price = (3.84 * number * hours + money[rest].sum()) / (
         year.run_s[rest].sum() / 3600
     )
-    return found, price, float(np.quantile(wait_s[rest], 0.95))
+    return result, price, float(np.quantile(wait_s[rest], 0.95))
 
 
 def check_years(years, least):
     """The intervals of at least so many plans cover what the year costs, or the tool
     declines; no plan breaks its limit. Return the numbers of both.
     """
-    found = [realised(make(seed), seed) for make, seed in years]
+    results = [realised(make(seed), seed) for make, seed in years]
     right = [
         bool(own.reason) or own.price.low <= price <= own.price.high
-        for own, price, _ in found
+        for own, price, _ in results
     ]
     assert sum(right) >= least
-    assert all(p95_s <= LIMIT.wait_s for *_, p95_s in found)
-    declined = sum(bool(own.reason) for own, *_ in found)
-    assert declined <= len(found) / 4  # it does say something
+    assert all(p95_s <= LIMIT.wait_s for *_, p95_s in results)
+    declined = sum(bool(own.reason) for own, *_ in results)
+    assert declined <= len(results) / 4  # it does say something
     return sum(right), declined
 
 
@@ -129,8 +129,8 @@ def test_billing_decides_how_many_machines_are_best_when_no_job_waits(terms, bes
     policy = search.first("njw")
     tried = [search.attempt((number,), policy) for number in range(12)]
     assert int(np.argmin([each.cost[1].sum() for each in tried])) == best
-    told = (
+    message = (
         "1 machine is best by the second, 2 with a minimum of 60 s and a boot of 120 s,"
         " and 6 by full hours"
     )
-    assert told in HOWTO
+    assert message in HOWTO

@@ -99,20 +99,20 @@ def test_preemptive_resume_priorities_in_mm1():
     scenario = machine(
         (MEAN_S,), (1.0,), 0.75, cg.Service("exponential"), JOBS, tight=0.4
     )
-    found = []
+    results = []
     for seed in range(RUNS):
         run = cg.simulate(scenario, policy, seed)
         tight = run.jobs[WARM_UP:]["tight"]
-        found.append([responses(run)[tight].mean(), responses(run)[~tight].mean()])
+        results.append([responses(run)[tight].mean(), responses(run)[~tight].mean()])
     rate, square = 0.75 / MEAN_S, 2 * MEAN_S**2
     expected = cg.queueing.mg1_preemptive(
         [0.4 * rate, 0.6 * rate], [MEAN_S] * 2, [square] * 2
     )
     assert expected[0] == pytest.approx(MEAN_S / (1 - 0.3))  # as if it were alone
-    for own, mean_s in zip(np.transpose(found), expected):
+    for own, mean_s in zip(np.transpose(results), expected):
         assert abs(z(own, mean_s)) < MOST
     not_preemptive = MEAN_S + 0.75 * MEAN_S / (1 - 0.3)
-    assert abs(z(np.transpose(found)[0], not_preemptive)) > MOST
+    assert abs(z(np.transpose(results)[0], not_preemptive)) > MOST
 
 
 def rank(job):
@@ -127,20 +127,20 @@ TIMES_S, SHARES = (2.0, 8.0, 15.0, 40.0), (0.4, 0.3, 0.2, 0.1)
 @pytest.mark.slow
 def test_srpt_in_mg1_and_processor_sharing_above_it():
     scenario = machine(TIMES_S, SHARES, 0.8, cg.Service(sigma=(0,) * 4), JOBS)
-    found = []
+    results = []
     for seed in range(RUNS):
         run = cg.simulate(scenario, "srpt", seed)
         own = [run.jobs["complexity"][WARM_UP:] == level for level in (1, 2, 3, 4)]
-        found.append([responses(run)[each].mean() for each in own])
+        results.append([responses(run)[each].mean() for each in own])
     mean_s = float(np.dot(TIMES_S, SHARES))
     rate = 0.8 / mean_s
     expected, sharing = (
         cg.queueing.mg1_srpt(rate, TIMES_S, SHARES),
         cg.queueing.mg1_ps(rate, mean_s, TIMES_S),
     )
-    for own, value in zip(np.transpose(found), expected):
+    for own, value in zip(np.transpose(results), expected):
         assert abs(z(own, value)) < MOST
-    overall = np.dot(found, SHARES)
+    overall = np.dot(results, SHARES)
     assert z(overall, np.dot(sharing, SHARES)) < -MOST
     assert abs(z(overall, np.dot(expected, SHARES))) < MOST
 
@@ -178,10 +178,10 @@ def test_srpt_of_a_continuous_distribution_is_the_limit_of_many_times(load):
     mean, _ = quad(lambda x: exp(-x) * response(x), 0, 40)
     edges = np.linspace(0, 40, 8001)
     shares = np.exp(-edges[:-1]) - np.exp(-edges[1:])
-    found = cg.queueing.mg1_srpt(
+    result = cg.queueing.mg1_srpt(
         load, (edges[1:] + edges[:-1]) / 2, shares / shares.sum()
     )
-    assert np.dot(found, shares) == pytest.approx(mean, rel=2e-3)
+    assert np.dot(result, shares) == pytest.approx(mean, rel=2e-3)
     # of processor sharing, and of first come, first served
     assert mean < 1 / (1 - load)
 
@@ -215,11 +215,11 @@ def test_the_time_that_a_job_takes_under_preemptions(every_s, cost_s):
         preemption_per_h=per_h, checkpoint_s=every_s, checkpoint_cost_s=cost_s
     )
     scenario = machine((60.0,), (1.0,), 0.1, cg.Service(sigma=(0,)), 200, terms)
-    found = [
+    results = [
         cg.simulate(scenario, "fifo", seed).jobs["service_s"].mean()
         for seed in range(12)
     ]
     segments = [60.0] if every_s is None else [25 + cost_s, 25 + cost_s, 10]
     expected = sum((exp(rate * own_s) - 1) / rate for own_s in segments)
-    assert abs(z(found, expected)) < MOST
-    assert abs(z(found, 60.0)) > MOST
+    assert abs(z(results, expected)) < MOST
+    assert abs(z(results, 60.0)) > MOST

@@ -15,9 +15,9 @@ import cgrsp_simpy as cg
 def test_textbook_values():
     assert cg.queueing.erlang_b(2, 1.0) == pytest.approx(0.2)
     assert cg.queueing.erlang_c(3, 2.0) == pytest.approx(4 / 9)
-    found = cg.queueing.mmc_patience(2.0, 1.0, 2, 0.5)
-    assert found.left == pytest.approx(2 / 7)
-    assert found.wait_probability == pytest.approx(4 / 7)
+    result = cg.queueing.mmc_patience(2.0, 1.0, 2, 0.5)
+    assert result.left == pytest.approx(2 / 7)
+    assert result.wait_probability == pytest.approx(4 / 7)
 
 
 @pytest.mark.parametrize(
@@ -38,19 +38,19 @@ def test_erlang_b_by_the_gamma_function(load, servers):
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.99])
 def test_one_server_is_m_m_1(load):
-    found, wait_s = cg.queueing.mmc(load, 1.0, 1), load / (1 - load)
-    assert (found.wait_probability, found.wait_s) == pytest.approx((load, wait_s))
+    result, wait_s = cg.queueing.mmc(load, 1.0, 1), load / (1 - load)
+    assert (result.wait_probability, result.wait_s) == pytest.approx((load, wait_s))
     others = cg.queueing.mg1(load, 1.0, 0.0), cg.queueing.mgc(load, 1.0, 1, 2.0)
     # M/D/1 waits half as long
     assert [each.wait_s for each in others] == pytest.approx([wait_s / 2, 2.5 * wait_s])
 
 
 def test_without_a_steady_state_the_wait_is_infinite():
-    found = cg.queueing.mmc(3.0, 1.0, [1, 3, 4])
-    assert found.wait_s.tolist()[:2] == [math.inf, math.inf]
-    assert found.wait_s[2] < math.inf
-    assert found.wait_probability[:2].tolist() == [1, 1]  # to the bit
-    assert found.utilisation.tolist() == [1, 1, 0.75]
+    result = cg.queueing.mmc(3.0, 1.0, [1, 3, 4])
+    assert result.wait_s.tolist()[:2] == [math.inf, math.inf]
+    assert result.wait_s[2] < math.inf
+    assert result.wait_probability[:2].tolist() == [1, 1]  # to the bit
+    assert result.utilisation.tolist() == [1, 1, 0.75]
 
 
 @pytest.mark.parametrize("load", [1.2, 2.0, 2.9])
@@ -102,19 +102,19 @@ def test_patience_by_numerical_integration(rate, servers, patience):
         integrate.quad(lambda x: x * math.exp(d * x), 0, b)[0]
         + b * math.exp(d * b) / servers
     )
-    found = cg.queueing.mmc_patience(rate, 1.0, servers, patience)
-    figures = found.wait_probability, found.left, found.wait_s
+    result = cg.queueing.mmc_patience(rate, 1.0, servers, patience)
+    figures = result.wait_probability, result.left, result.wait_s
     expected = np.array([rate * j, 1 + d * j, rate * tail]) / (e + rate * j)
     assert figures == pytest.approx(tuple(expected), rel=1e-10)
 
 
 def test_thousands_of_servers_in_one_call():
-    found = cg.queueing.mmc_patience(0.2, 0.002, np.arange(1, 2001), 900.0)
-    assert np.isfinite(found.wait_s).all()
-    assert (np.diff(found.left) <= 0).all()
-    assert (np.diff(found.wait_s) <= 0).all()
-    assert found.left[100] == pytest.approx(0.0017, abs=5e-5)  # 101 servers
-    assert (found.left[-1], found.wait_s[-1]) == (0, 0)
+    result = cg.queueing.mmc_patience(0.2, 0.002, np.arange(1, 2001), 900.0)
+    assert np.isfinite(result.wait_s).all()
+    assert (np.diff(result.left) <= 0).all()
+    assert (np.diff(result.wait_s) <= 0).all()
+    assert result.left[100] == pytest.approx(0.0017, abs=5e-5)  # 101 servers
+    assert (result.left[-1], result.wait_s[-1]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,9 @@ def birth_death_a(arrival_rate, service_rate, servers, patience_s, most=9000):
     ],
 )
 def test_erlang_a_by_its_birth_and_death_chain(servers, rho, patience_s):
-    found = cg.queueing.erlang_a(rho * servers, 1.0, servers, patience_s)
+    result = cg.queueing.erlang_a(rho * servers, 1.0, servers, patience_s)
     wait, left = birth_death_a(rho * servers, 1.0, servers, patience_s)
-    shares = found.wait_probability, found.utilisation
+    shares = result.wait_probability, result.utilisation
     assert shares == pytest.approx((wait, rho * (1 - left)), rel=1e-8)
-    lost = found.left, found.wait_s
+    lost = result.left, result.wait_s
     assert lost == pytest.approx((left, left * patience_s), rel=1e-6, abs=0)

@@ -85,16 +85,16 @@ EXPONENTIAL = cg.Service("exponential")
 @pytest.mark.slow
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (3, 0.7), (8, 0.85)])
 def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
-    found = measured(servers, load, EXPONENTIAL)
+    result = measured(servers, load, EXPONENTIAL)
     offered = load * servers
 
-    assert abs(z(found.share_waiting, erlang_c(servers, offered))) < MOST
+    assert abs(z(result.share_waiting, erlang_c(servers, offered))) < MOST
     assert (
-        abs(z(found.wait_s, erlang_c(servers, offered) * MEAN_S / (servers - offered)))
+        abs(z(result.wait_s, erlang_c(servers, offered) * MEAN_S / (servers - offered)))
         < MOST
     )
     assert (
-        abs(z(found.queue, erlang_c(servers, offered) * offered / (servers - offered)))
+        abs(z(result.queue, erlang_c(servers, offered) * offered / (servers - offered)))
         < MOST
     )
 
@@ -110,16 +110,18 @@ def test_exponential_service_on_c_slots_is_erlangs_m_m_c(servers, load):
     ],
 )
 def test_one_slot_waits_by_pollaczek_and_khinchine(load, sigma, wrong_scv):
-    found = measured(1, load, cg.Service("lognormal", (sigma,)))
+    result = measured(1, load, cg.Service("lognormal", (sigma,)))
     scv = exp(sigma**2) - 1  # variance of the service time over its squared mean
 
-    assert abs(z(found.wait_s, load / (1 - load) * (1 + scv) / 2 * MEAN_S)) < MOST
-    assert abs(z(found.queue, load**2 / (1 - load) * (1 + scv) / 2)) < MOST
-    assert abs(z(found.share_waiting, load)) < MOST
+    assert abs(z(result.wait_s, load / (1 - load) * (1 + scv) / 2 * MEAN_S)) < MOST
+    assert abs(z(result.queue, load**2 / (1 - load) * (1 + scv) / 2)) < MOST
+    assert abs(z(result.share_waiting, load)) < MOST
 
-    assert abs(z(found.wait_s, load / (1 - load) * (1 + wrong_scv) / 2 * MEAN_S)) > MOST
-    assert abs(z(found.queue, load**2 / (1 - load) * (1 + wrong_scv) / 2)) > MOST
-    assert abs(z(found.share_waiting, load + 0.05)) > MOST
+    assert (
+        abs(z(result.wait_s, load / (1 - load) * (1 + wrong_scv) / 2 * MEAN_S)) > MOST
+    )
+    assert abs(z(result.queue, load**2 / (1 - load) * (1 + wrong_scv) / 2)) > MOST
+    assert abs(z(result.share_waiting, load + 0.05)) > MOST
 
 
 # ---- conservation laws, exact on every run ----
@@ -230,12 +232,12 @@ def classes_against(jobs, shares, tight_share):
     """How far the six pairs of complexity and deadline class lie from independence, in
     standard errors.
     """
-    found = []
+    results = []
     for k, share in enumerate(shares, start=1):
         for tight, part in ((True, tight_share), (False, 1 - tight_share)):
             count = ((jobs["complexity"] == k) & (jobs["tight"] == tight)).sum()
-            found.append(z_of_share(count, len(jobs), share * part))
-    return np.abs(found)
+            results.append(z_of_share(count, len(jobs), share * part))
+    return np.abs(results)
 
 
 def test_complexities_are_40_40_20_and_a_fifth_of_the_jobs_tight_independently():

@@ -42,11 +42,11 @@ def test_ranks_and_friedman_by_hand():
     """Ranks (1, 2, 3), (1, 3, 2), (2, 1, 3), (1, 2, 3): sums 5, 8, 11; 12 / (4 x 3 x 4)
     x (25 + 64 + 121) - 3 x 4 x 4 = 4.5.
     """
-    found = rank_test([[1, 2, 3], [1, 9, 4], [5, 1, 7], [0, 1, 2]])
-    assert found.mean == pytest.approx([1.25, 2.0, 2.75])
-    assert found.statistic == pytest.approx(4.5)
+    result = rank_test([[1, 2, 3], [1, 9, 4], [5, 1, 7], [0, 1, 2]])
+    assert result.mean == pytest.approx([1.25, 2.0, 2.75])
+    assert result.statistic == pytest.approx(4.5)
     # chi-square with two degrees of freedom
-    assert found.p == pytest.approx(np.exp(-2.25))
+    assert result.p == pytest.approx(np.exp(-2.25))
 
 
 def test_ties_share_their_rank():
@@ -56,8 +56,8 @@ def test_ties_share_their_rank():
 
 
 def test_a_pair_at_the_critical_difference_has_the_p_value_alpha():
-    found = rank_test(np.tile([1.0, 2.0, 3.0], (7, 1)))
-    gap = found.critical_difference / np.sqrt(3 * 4 / (6 * 7)) * np.sqrt(2)
+    result = rank_test(np.tile([1.0, 2.0, 3.0], (7, 1)))
+    gap = result.critical_difference / np.sqrt(3 * 4 / (6 * 7)) * np.sqrt(2)
     assert stats.studentized_range.sf(gap, 3, np.inf) == pytest.approx(0.05)
 
 

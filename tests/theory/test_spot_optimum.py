@@ -122,13 +122,13 @@ def cases(draw):
 def test_the_optimum_equals_that_of_a_search(case):
     job, statuses = case
     zones = tuple(zone(status, str(number)) for number, status in enumerate(statuses))
-    found = optimum(job, zones)
+    result = optimum(job, zones)
     steps = int(job.deadline_s / STEP_S)
     places = [Place(status, [1.0] * steps, False, None) for status in statuses]
     places.append(Place([True] * steps, [job.on_demand_usd_per_h] * steps, True, None))
-    assert found.cost_usd == pytest.approx(searched_usd(job, places), abs=1e-9)
+    assert result.cost_usd == pytest.approx(searched_usd(job, places), abs=1e-9)
     figures = run_on(Market(job, zones), "optimum").summary()
-    assert figures["cost_usd"] == pytest.approx(found.cost_usd, abs=1e-9)
+    assert figures["cost_usd"] == pytest.approx(result.cost_usd, abs=1e-9)
     assert not figures["missed"]
 
 
@@ -213,11 +213,16 @@ def test_a_zero_cost_run_still_ends_with_the_work():
     as cheap.
     """
     free = zone([0, 1, 1, 1, 1, 1], prices=[0.0] * 6)
-    found = optimum(
+    result = optimum(
         terms(2, 6, 1), (free,), Checkpoints(checkpoint_s=60.0, write_s=60.0)
     )
-    (stay,) = found.plan
-    assert (found.cost_usd, stay.place, stay.from_s, stay.to_s) == (0.0, 0, 60.0, 240.0)
+    (stay,) = result.plan
+    assert (result.cost_usd, stay.place, stay.from_s, stay.to_s) == (
+        0.0,
+        0,
+        60.0,
+        240.0,
+    )
 
 
 test_an_optimum_is_of_whole_seconds_and_of_a_zone = refusals(

@@ -45,11 +45,11 @@ def test_no_deadline_is_missed(study):
 
 def test_no_run_is_cheaper_than_the_optimum(study):
     for by_terms in study.studies.values():
-        for found in by_terms.values():
-            least = np.array(found.values("optimum", "cost_usd"))
+        for result in by_terms.values():
+            least = np.array(result.values("optimum", "cost_usd"))
             for policy in COMPARED:
                 assert (
-                    np.array(found.values(policy, "cost_usd")) >= least - 1e-9
+                    np.array(result.values(policy, "cost_usd")) >= least - 1e-9
                 ).all(), policy
 
 
@@ -62,8 +62,8 @@ def difference(study, terms, one, other):
 def test_uniform_progress_is_cheaper_than_greedy_if_the_deadline_is_tight(study):
     """As published; with 70 h there is little between them."""
     for overhead in (0.05, 0.2):
-        found = difference(study, (52.0, overhead), "uniform-progress", "greedy")
-        assert found.high < 0
+        result = difference(study, (52.0, overhead), "uniform-progress", "greedy")
+        assert result.high < 0
 
 
 def test_expected_cost_is_cheaper_than_uniform_progress_out_of_sample(study):

@@ -24,16 +24,16 @@ numbers = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_a_mean_has_the_interval_of_students_t(confidence):
-    found = cg.statistics.mean(WAITS, confidence)
+    result = cg.statistics.mean(WAITS, confidence)
     low, high = stats.t.interval(
         confidence, len(WAITS) - 1, loc=np.mean(WAITS), scale=stats.sem(WAITS)
     )
 
     moments = np.mean(WAITS), np.std(WAITS, ddof=1), 8
-    assert (found.mean, found.sd, found.n) == pytest.approx(moments, rel=1e-12)
+    assert (result.mean, result.sd, result.n) == pytest.approx(moments, rel=1e-12)
     interval = low, high, (high - low) / 2
-    found = found.low, found.high, found.half_width
-    assert found == pytest.approx(interval, rel=1e-9)
+    result = result.low, result.high, result.half_width
+    assert result == pytest.approx(interval, rel=1e-9)
 
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
@@ -49,9 +49,9 @@ def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
 
 
 def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
-    found = cg.statistics.mean([inf, 1, 2])
-    assert (found.mean, found.n) == (inf, 3)
-    assert all(map(isnan, (found.low, found.high, found.p, found.sd)))
+    result = cg.statistics.mean([inf, 1, 2])
+    assert (result.mean, result.n) == (inf, 3)
+    assert all(map(isnan, (result.low, result.high, result.p, result.sd)))
     assert isnan(cg.statistics.mean([inf, -inf]).mean)
     assert isnan(cg.statistics.mean([inf, inf]).sd)
 
@@ -62,23 +62,27 @@ def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
 @pytest.mark.parametrize("n", [2, 5, 50, 51])
 def test_paired_tests_are_scipys(n):
     generator = np.random.default_rng(n)
-    luck = generator.normal(150, 10, n)
-    values, reference = luck + generator.normal(-2, 3, n), luck
-    found = cg.statistics.paired_test(values, reference)
+    common = generator.normal(150, 10, n)
+    values, reference = common + generator.normal(-2, 3, n), common
+    result = cg.statistics.paired_test(values, reference)
     t, p = stats.ttest_rel(values, reference)
 
     difference = np.mean(values) - np.mean(reference)
-    figures = found.n, found.difference, found.t, found.p
+    figures = result.n, result.difference, result.t, result.p
     assert figures == pytest.approx((n, difference, t, p), rel=1e-9)
     method = "exact" if n <= 50 else "approx"
-    assert found.wilcoxon_p == pytest.approx(
+    assert result.wilcoxon_p == pytest.approx(
         stats.wilcoxon(values, reference, method=method).pvalue, rel=1e-9
     )
     # the unpaired test includes the common variation
-    assert found.p != pytest.approx(stats.ttest_ind(values, reference).pvalue, rel=1e-2)
-    assert found.d == pytest.approx(cg.statistics.cohens_d(values, reference), rel=1e-9)
-    assert found.d_paired == pytest.approx(found.t / sqrt(n), rel=1e-9)
-    assert found.note == ("" if n >= 5 else "fewer than 5 pairs")
+    assert result.p != pytest.approx(
+        stats.ttest_ind(values, reference).pvalue, rel=1e-2
+    )
+    assert result.d == pytest.approx(
+        cg.statistics.cohens_d(values, reference), rel=1e-9
+    )
+    assert result.d_paired == pytest.approx(result.t / sqrt(n), rel=1e-9)
+    assert result.note == ("" if n >= 5 else "fewer than 5 pairs")
 
 
 def signed_ranks(differences):
@@ -96,8 +100,8 @@ def test_wilcoxon_is_the_share_of_all_choices_of_signs_that_are_as_extreme(seed)
     rng = np.random.default_rng(seed)
     # zeros and ties abound
     differences = rng.integers(-4, 6, rng.integers(2, 18)).astype(float)
-    sums, found, middle = signed_ranks(differences)
-    share = np.mean(abs(sums - middle) >= abs(found - middle))
+    sums, result, middle = signed_ranks(differences)
+    share = np.mean(abs(sums - middle) >= abs(result - middle))
     assert cg.statistics.paired_test(
         differences, np.zeros(len(differences))
     ).wilcoxon_p == pytest.approx(share, rel=1e-12)
@@ -207,8 +211,8 @@ def shown(test):
 def test_an_undefined_value_is_nan_and_a_note_gives_the_reason(
     values, reference, n, numbers, note
 ):
-    found = cg.statistics.paired_test(values, reference)
-    assert (found.n, shown(found), found.note) == (n, numbers, note)
+    result = cg.statistics.paired_test(values, reference)
+    assert (result.n, shown(result), result.note) == (n, numbers, note)
 
 
 def test_a_large_pair_does_not_hide_the_differences_of_small_ones():
@@ -264,13 +268,15 @@ def holm_by_definition(p_values):
 )
 def test_holm_lies_between_the_p_value_and_bonferroni_in_any_order(case):
     p_values, order = case
-    found = cg.statistics.holm(p_values)
+    result = cg.statistics.holm(p_values)
     assert all(
         p <= adjusted <= min(1, len(p_values) * p)
-        for p, adjusted in zip(p_values, found)
+        for p, adjusted in zip(p_values, result)
     )
-    assert [found[k] for k in order] == cg.statistics.holm([p_values[k] for k in order])
-    assert found == pytest.approx(holm_by_definition(p_values), rel=1e-12)
+    assert [result[k] for k in order] == cg.statistics.holm(
+        [p_values[k] for k in order]
+    )
+    assert result == pytest.approx(holm_by_definition(p_values), rel=1e-12)
 
 
 # ---- how many replications ----
@@ -302,12 +308,12 @@ def test_replications_needed_by_hand():
     st.sampled_from([0.8, 0.95, 0.99]),
 )
 def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, confidence):
-    found = cg.statistics.mean(values)
-    assume(abs(found.mean) > 1e-6 * found.sd)
+    result = cg.statistics.mean(values)
+    assume(abs(result.mean) > 1e-6 * result.sd)
 
     def exceeds(n):
-        half_width = stats.t.ppf(0.5 + confidence / 2, n - 1) * found.sd / sqrt(n)
-        return half_width / (width * abs(found.mean) or 1)
+        half_width = stats.t.ppf(0.5 + confidence / 2, n - 1) * result.sd / sqrt(n)
+        return half_width / (width * abs(result.mean) or 1)
 
     n = cg.statistics.replications_needed(values, width, confidence)
     assert n >= 2
@@ -320,9 +326,11 @@ def test_replications_needed_are_enough_and_one_fewer_is_not(values, width, conf
 
 def test_batch_means_by_hand():
     # the first is left over; batch means 2 and 6
-    found = cg.statistics.batch_means([100, 1, 3, 5, 7], batches=2)
-    assert (found.mean, found.n, found.sd) == pytest.approx((4, 2, sqrt(8)), rel=1e-12)
-    assert found == cg.statistics.mean([2, 6])
+    result = cg.statistics.batch_means([100, 1, 3, 5, 7], batches=2)
+    assert (result.mean, result.n, result.sd) == pytest.approx(
+        (4, 2, sqrt(8)), rel=1e-12
+    )
+    assert result == cg.statistics.mean([2, 6])
     assert cg.statistics.batch_means(range(40)) == cg.statistics.mean(
         np.arange(20) * 2 + 0.5
     )
@@ -333,18 +341,18 @@ def test_a_mean_in_order_by_hand():
     4 = .85, of which four values are worth 4 x .15 / 1.85; t has 1 degree of freedom at
     least.
     """
-    found = cg.statistics.mean([1, 2, 4, 5], in_order=True)
+    result = cg.statistics.mean([1, 2, 4, 5], in_order=True)
     test = cg.statistics.paired_test([1, 2, 4, 5], [0] * 4, True)
     error = sqrt(10 / 3) / 2 / sqrt(0.15 / 1.85)
-    assert found.mean == 3
+    assert result.mean == 3
     shares = [cg.statistics.worth(x) for x in ([1, 2, 4, 5], [2, 2, 2], [1, inf])]
     assert shares == pytest.approx([0.15 / 1.85, 1, 1])
-    assert found.half_width == pytest.approx(12.7062 * error, rel=1e-5)
+    assert result.half_width == pytest.approx(12.7062 * error, rel=1e-5)
     assert test.t == pytest.approx(3 / error)
-    assert found.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))
+    assert result.p == test.p == pytest.approx(2 * stats.t.sf(3 / error, 1))
     assert isnan(test.wilcoxon_p)
     assert (
-        cg.statistics.paired_difference([2, 3, 5, 6], [1] * 4, in_order=True) == found
+        cg.statistics.paired_difference([2, 3, 5, 6], [1] * 4, in_order=True) == result
     )
     # correlated negatively: as if they were independent
     alternating = [1, 2, 1, 2, 1, 2]
@@ -387,9 +395,9 @@ def test_the_block_bootstrap_by_hand():
     """Blocks of 2 of 1, 2, 3, 6 in a circle: means 1.5, 2.5, 4.5, 3.5, of variance
     1.25.
     """
-    found = cg.statistics.block_bootstrap_mean([1, 2, 3, 6], 2)
-    assert (found.mean, found.n) == (3, 4)
-    assert found.half_width == pytest.approx(
+    result = cg.statistics.block_bootstrap_mean([1, 2, 3, 6], 2)
+    assert (result.mean, result.n) == (3, 4)
+    assert result.half_width == pytest.approx(
         stats.t.ppf(0.975, 1) * sqrt(1.25 / (2 - 1))
     )
     alone = cg.statistics.block_bootstrap_mean(WAITS, 1)  # blocks of one: Student's t
@@ -438,12 +446,19 @@ def test_pairs_with_nan_are_left_out(function):
 
 @pytest.mark.parametrize("values", [[], [nan], [nan, nan, nan]])
 def test_nan_never_becomes_a_number(values):
-    found = cg.statistics.mean(values)
-    assert found.n == 0
+    result = cg.statistics.mean(values)
+    assert result.n == 0
     assert all(
         map(
             isnan,
-            (found.mean, found.low, found.high, found.p, found.sd, found.half_width),
+            (
+                result.mean,
+                result.low,
+                result.high,
+                result.p,
+                result.sd,
+                result.half_width,
+            ),
         )
     )
 
@@ -457,15 +472,15 @@ test_bad_input_is_rejected_by_name = refusals(
     (lambda: cg.statistics.mean(["many"]), "values.*'many'"),
     (
         lambda: cg.statistics.paired_test([1, 2, 3], [1, 2]),
-        r"values \(3 entries\) and reference \(2 entries\)",
+        r"values \(length 3\) and reference \(length 2\)",
     ),
     (
         lambda: cg.statistics.paired_difference([1], [1, 2]),
-        r"values \(1 entries\) and reference \(2 entries\)",
+        r"values \(length 1\) and reference \(length 2\)",
     ),
     (
         lambda: cg.statistics.cohens_d_paired([1], []),
-        r"values \(1 entries\) and reference \(0 entries\)",
+        r"values \(length 1\) and reference \(length 0\)",
     ),
     (lambda: cg.statistics.paired_test([1], "x"), "reference.*'x'"),
     (lambda: cg.statistics.holm([0.5, 1.5]), r"p_values\[1\]\(=1.5\)"),

@@ -19,10 +19,10 @@ CORES = os.cpu_count() or 1
 @pytest.mark.slow
 def test_tables_of_ten_seeds_at_the_printed_number():
     ids = ("5.7", "5.8", "5.9")
-    found = tally(judged_cells(run_tables(ids, executor=CORES)[0], ids))
-    assert found.cells == 76
-    assert found.share_pct >= 90  # 95 % with a standard error of 2.5 %
-    assert found.rms_z < 1.25
+    result = tally(judged_cells(run_tables(ids, executor=CORES)[0], ids))
+    assert result.cells == 76
+    assert result.share_pct >= 90  # 95 % with a standard error of 2.5 %
+    assert result.rms_z < 1.25
 
 
 @pytest.mark.slow
@@ -43,9 +43,9 @@ def test_the_printed_clock_does_not_reproduce_the_tables():
     assert {
         one.scenario for cell in TABLES["5.9"].cells for one in cell.measure.sources
     } == {HECTIC}
-    found = tally(judged(table, reproduce([(cell.measure, 10) for cell in cells])))
-    assert found.share_pct < 60
-    assert found.rms_z > 3
+    result = tally(judged(table, reproduce([(cell.measure, 10) for cell in cells])))
+    assert result.share_pct < 60
+    assert result.rms_z > 3
 
 
 @pytest.mark.long

@@ -17,10 +17,10 @@ from cgrsp_simpy.rental.policies import SECTIONS
 
 def differences(study, policy, other, figure):
     """Mean of the paired differences, and its standard error."""
-    found = np.array(study.values(policy, figure)) - np.array(
+    result = np.array(study.values(policy, figure)) - np.array(
         study.values(other, figure)
     )
-    return found.mean(), found.std(ddof=1) / math.sqrt(len(found))
+    return result.mean(), result.std(ddof=1) / math.sqrt(len(result))
 
 
 def mean(study, figure):

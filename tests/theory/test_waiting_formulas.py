@@ -42,14 +42,14 @@ def test_no_jobs_wait_is_cheapest_with_108_machines():
     """Section 3.2: s = 108, P = 0.467 p_o, r = 0.035, and over three years $117,818
     against $252,288 on demand alone.
     """
-    found = optimum("njw", RATE, SERVICE, duration_h=26_280)
-    assert found["servers"] == 108
-    assert found["price"] / ON_DEMAND == pytest.approx(0.467, abs=0.0005)
-    assert found["on_demand_fraction"] == pytest.approx(0.035, abs=0.0005)
+    result = optimum("njw", RATE, SERVICE, duration_h=26_280)
+    assert result["servers"] == 108
+    assert result["price"] / ON_DEMAND == pytest.approx(0.467, abs=0.0005)
+    assert result["on_demand_fraction"] == pytest.approx(0.035, abs=0.0005)
     # the printed dollars follow from the rounded price
     rounded = 0.467 * 0.096 * 100 * 26_280
     assert rounded == pytest.approx(117_818, abs=1)
-    assert found["cost"] / 100 == pytest.approx(117_818, rel=0.0005 / 0.467)
+    assert result["cost"] / 100 == pytest.approx(117_818, rel=0.0005 / 0.467)
     assert pytest.approx(252_288) == 100 * 0.096 * 26_280
     # = d
     assert closed_form(
@@ -61,9 +61,9 @@ def test_share_of_short_jobs():
     """Eq. 17 and 20 to 22 at t = 180 s: shares of jobs and work, written out."""
     short = 1 - math.exp(-180 / 500)
     work = 1 - (1 - short) * 680 / 500
-    found = closed_form(waiting_policy("ljw"), RATE, SERVICE, 120)
-    assert found.on_demand_fraction == pytest.approx(short)
-    assert found.price == pytest.approx(3.84 * 1.2 + work * 9.6)
+    result = closed_form(waiting_policy("ljw"), RATE, SERVICE, 120)
+    assert result.on_demand_fraction == pytest.approx(short)
+    assert result.price == pytest.approx(3.84 * 1.2 + work * 9.6)
 
 
 # ---- ends and orders ----
@@ -149,8 +149,8 @@ def test_the_best_number_by_price_by_opportunity_and_by_both():
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_cheapest_number_is_the_cheapest_of_all(name):
-    found = curve(name)
-    price = np.where(np.isfinite(found.wait_s), found.price, np.inf)
+    result = curve(name)
+    price = np.where(np.isfinite(result.wait_s), result.price, np.inf)
     assert optimum(name, RATE, SERVICE)["servers"] == SERVERS[price.argmin()]
 
 
@@ -280,13 +280,13 @@ def test_simulation_agrees_with_the_exact_formulas_at_ten_loads(name, servers):
     """4 standard errors; and a model with an eighth less patience, or a machine more,
     is distinguished.
     """
-    found, servers = trials_of(name, servers), np.array(servers)
+    result, servers = trials_of(name, servers), np.array(servers)
     right = closed_form(waiting_policy(name), RATE, SERVICE, servers)
     wrong = closed_form(
         waiting_policy(name, wait_s=900 * 7 / 8), RATE, SERVICE, servers + 1
     )
-    assert max(max(far(each, right, place)) for place, each in enumerate(found)) < 4
-    assert min(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
+    assert max(max(far(each, right, place)) for place, each in enumerate(result)) < 4
+    assert min(max(far(each, wrong, place)) for place, each in enumerate(result)) > 4
 
 
 @pytest.mark.slow
@@ -304,9 +304,9 @@ def test_simulation_agrees_with_the_formulas_of_mispredicted_waits(errors):
         waiting_policy("sww"), RATE, SERVICE, np.array(servers), errors=errors
     )
     wrong = closed_form(waiting_policy("sww"), RATE, SERVICE, np.array(servers))
-    found = trials_of("sww", servers, errors)
-    assert max(max(far(each, right, place)) for place, each in enumerate(found)) < 4
-    assert max(max(far(each, wrong, place)) for place, each in enumerate(found)) > 4
+    result = trials_of("sww", servers, errors)
+    assert max(max(far(each, right, place)) for place, each in enumerate(result)) < 4
+    assert max(max(far(each, wrong, place)) for place, each in enumerate(result)) > 4
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_p
     is a quarter too short for few machines; with the patience rescaled it is accurate.
     Prices and shares on demand agree within 1 and 2 % in both forms.
     """
-    found = trials_of(name, servers, trials=6, jobs=500_000)
+    result = trials_of(name, servers, trials=6, jobs=500_000)
     for as_printed, errors in ((False, errors_pct), (True, printed_pct)):
         formula = closed_form(
             waiting_policy(name),
@@ -338,7 +338,7 @@ def test_how_far_the_approximations_are_off(name, servers, errors_pct, printed_p
             np.array(servers),
             as_printed=as_printed,
         )
-        for place, each in enumerate(found):
+        for place, each in enumerate(result):
             assert formula.price[place] == pytest.approx(each["price"].mean, rel=0.01)
             assert formula.on_demand_fraction[place] == pytest.approx(
                 each["on_demand_fraction"].mean, rel=0.02
@@ -382,8 +382,10 @@ def test_the_rescaled_equation_26_holds_for_settings_drawn_at_random():
 
 
 def test_both_readings_of_equation_26_are_reported():
-    found = baseline("compound", 86)
-    assert found["wait_s_as_printed"] == pytest.approx(0.76 * found["wait_s"], rel=0.02)
+    result = baseline("compound", 86)
+    assert result["wait_s_as_printed"] == pytest.approx(
+        0.76 * result["wait_s"], rel=0.02
+    )
     assert "wait_s_as_printed" not in baseline("sww", 86)
     assert "wait_s_as_printed" in baseline("compound", 86, wait_s=0.5)
 
@@ -408,9 +410,9 @@ def test_the_waits_agree_with_the_printed_lemma_if_no_job_is_short():
         )
         share = alpha * beta * math.exp(-delta * b) / (s * mu)
         wait_s = alpha * beta * (1 - (1 + delta * b) * math.exp(-delta * b)) / delta**2
-        found = closed_form(waiting_policy("compound", b, 0), rate, 1 / mu, s)
-        assert found.on_demand_fraction == pytest.approx(share, rel=1e-9)
-        assert found.wait_s == pytest.approx(wait_s, rel=1e-9)
+        result = closed_form(waiting_policy("compound", b, 0), rate, 1 / mu, s)
+        assert result.on_demand_fraction == pytest.approx(share, rel=1e-9)
+        assert result.wait_s == pytest.approx(wait_s, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ljw", "compound"])
@@ -421,13 +423,13 @@ def test_if_hardly_any_job_is_long_all_are_rented(name, times):
 
     Until then the wait is that of the few who come, each on a machine of its own.
     """
-    found = baseline(name, 5, short_s=times * SERVICE)
-    assert found["price"] == pytest.approx(ON_DEMAND + 5 * 3.84 / 100)
-    assert found["on_demand_fraction"] == pytest.approx(1)
-    assert (found["wait_s"] > 0) == (times < 40)
+    result = baseline(name, 5, short_s=times * SERVICE)
+    assert result["price"] == pytest.approx(ON_DEMAND + 5 * 3.84 / 100)
+    assert result["on_demand_fraction"] == pytest.approx(1)
+    assert (result["wait_s"] > 0) == (times < 40)
 
 
 def test_if_all_jobs_wait_the_last_machine_takes_the_excess_load():
     """Of a load of 2.5: a whole machine's work, again, the half, nothing."""
-    found = closed_form(waiting_policy("ajw"), 2.5, 1.0, [1, 2, 3, 4])
-    assert found.last_utilisation.tolist() == [1.0, 1.0, 0.5, 0.0]
+    result = closed_form(waiting_policy("ajw"), 2.5, 1.0, [1, 2, 3, 4])
+    assert result.last_utilisation.tolist() == [1.0, 1.0, 0.5, 0.0]

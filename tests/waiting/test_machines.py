@@ -188,8 +188,8 @@ test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: shared_machines("3x2.5"), ["cores of a machine(=2.5)", "whole number"]),
     (lambda: shared_machines("3"), ["machines(='3')", "such as 3, 3x64"]),
     (lambda: shared_machines("3x1x1x1"), ["machines(='3x1x1x1')", "such as 3, 3x64"]),
-    (lambda: idle([0]), ["is undefined", "1 counted", "0 s"]),
-    (lambda: idle([0, 5]), ["is undefined", "2 counted"]),
+    (lambda: idle([0]), ["is undefined", "the counted jobs", "0 s"]),
+    (lambda: idle([0, 5]), ["is undefined", "the counted jobs"]),
     (
         lambda: simulated(
             cg.waiting.Scenario(ExponentialJobs(1), waiting_policy("ajw"), 1)

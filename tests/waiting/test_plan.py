@@ -108,8 +108,8 @@ def test_the_number_is_the_best_of_all_simulated_ones():
         done = simulated(case, keep=True).jobs
         rented_s = done["run_s"][done["on_demand"]].sum()
         costs.append(3.84 * number * jobs.submit_s[-1] + 9.6 * rented_s)
-    found = plan(jobs, HALF_HOUR, sizes=(ONE,), policies=["sww:wait_s=1800"])
-    assert found.own == {"one": int(np.argmin(costs))} != {"one": 40}
+    result = plan(jobs, HALF_HOUR, sizes=(ONE,), policies=["sww:wait_s=1800"])
+    assert result.own == {"one": int(np.argmin(costs))} != {"one": 40}
 
 
 def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
@@ -117,17 +117,17 @@ def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
     long.
     """
     rows = [(1800 * n, 2400, 1, 0) for n in range(48 * 35)]
-    found = plan(jobs_of(*rows), "p95=600", sizes=(ONE,))
-    assert found.own == {"one": 2}
-    assert (found.p95_wait_s, found.on_demand, found.reason) == (0, 0, "")
-    assert found.bill.mean == pytest.approx(2 * 3.84 * 8760)
-    assert found.price.mean == pytest.approx(2 * 3.84 / (4 / 3), rel=1e-3)
-    assert (found.price.low, found.price.high) == pytest.approx(
-        (found.price.mean,) * 2, rel=2e-3
+    result = plan(jobs_of(*rows), "p95=600", sizes=(ONE,))
+    assert result.own == {"one": 2}
+    assert (result.p95_wait_s, result.on_demand, result.reason) == (0, 0, "")
+    assert result.bill.mean == pytest.approx(2 * 3.84 * 8760)
+    assert result.price.mean == pytest.approx(2 * 3.84 / (4 / 3), rel=1e-3)
+    assert (result.price.low, result.price.high) == pytest.approx(
+        (result.price.mean,) * 2, rel=2e-3
     )
-    assert str(found).count("\n") == 2
+    assert str(result).count("\n") == 2
     later = jobs_of(*((9e5 + at_s, *job) for at_s, *job in rows))
-    assert str(plan(later, "p95=600", sizes=(ONE,))) == str(found)
+    assert str(plan(later, "p95=600", sizes=(ONE,))) == str(result)
 
 
 @pytest.mark.parametrize("days", [2, 3, 4])
@@ -136,33 +136,33 @@ def test_less_than_four_days_give_no_interval_no_range_and_no_regret(days):
     arrivals = np.sort(rng.uniform(0, 86_400 * days, 40 * days))
     arrivals[[0, -1]] = 0, 86_400 * days
     jobs = jobs_of(*((arrival, 3000, 1, 0) for arrival in arrivals))
-    found = plan(jobs, HALF_HOUR, sizes=(ONE,))
-    means = (found.price, found.bill, found.load)
-    assert found.reason.startswith(
+    result = plan(jobs, HALF_HOUR, sizes=(ONE,))
+    means = (result.price, result.bill, result.load)
+    assert result.reason.startswith(
         f"{days} days, and less than 14; what decides is the load"
     )
     if days < 4:
         assert all(
             math.isnan(value) for mean in means for value in (mean.low, mean.high)
         )
-        assert found.range is None and math.isnan(found.regret)
-        assert str(found).count("no interval") == 3 and "95 %:" not in str(found)
-        assert "machines are best" not in str(found)
+        assert result.range is None and math.isnan(result.regret)
+        assert str(result).count("no interval") == 3 and "95 %:" not in str(result)
+        assert "machines are best" not in str(result)
         words = [f"days of the log(={days})", "at least 4 for a budget"]
         check_refused(lambda: plan(jobs, budget=1e6, sizes=(ONE,)), words)
     else:
         assert all(mean.low < mean.mean < mean.high for mean in means)
-        assert found.range[0] <= found.range[1] and found.regret >= 0
-        assert "no interval" not in str(found) and "machines are best" in str(found)
+        assert result.range[0] <= result.range[1] and result.regret >= 0
+        assert "no interval" not in str(result) and "machines are best" in str(result)
 
 
 @pytest.mark.parametrize("days", [10, 20])
 def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
     jobs = jobs_of((0, 1800, 1, 0.0), (86_400 * days, 1800, 1, 0.0))
-    found = plan(jobs, HALF_HOUR, sizes=(ONE,))
-    assert found.load.mean == pytest.approx(2 * 1800 / (86_400 * days))
-    assert math.isnan(found.load.low) and math.isnan(found.bill.high)
-    assert "no interval" in str(found) and "95 %:" not in str(found)
+    result = plan(jobs, HALF_HOUR, sizes=(ONE,))
+    assert result.load.mean == pytest.approx(2 * 1800 / (86_400 * days))
+    assert math.isnan(result.load.low) and math.isnan(result.bill.high)
+    assert "no interval" in str(result) and "95 %:" not in str(result)
 
 
 @pytest.mark.quick_cases(1)
@@ -170,9 +170,9 @@ def test_a_log_with_work_on_few_of_its_days_gives_no_interval(days):
 def test_no_plan_breaks_its_limit_on_the_log(name):
     limit = f"{name}=300"
     jobs, sizes = month(1), (replace(ONE, boot_s=100.0),)
-    found = plan(jobs, limit, sizes=sizes)
+    result = plan(jobs, limit, sizes=sizes)
     search = Search(jobs, sizes, Prices(), Limit.read(limit), None, 0.0, 0)
-    wait_s, _, _ = search.rows((found.own["one"],), found.policy, found.spot)
+    wait_s, _, _ = search.rows((result.own["one"],), result.policy, result.spot)
     used = {
         "p95": np.quantile(wait_s, 0.95),
         "p50": np.median(wait_s),
@@ -261,9 +261,9 @@ def test_shared_machines_of_several_sizes():
         Size("small", 1, 0.0, 1.0, reserved_1y_per_h=0.4),
         Size("large", 4, 0.0, 4.0, reserved_1y_per_h=1.6),
     )
-    found = plan(jobs_of(*rows), "p95=60", sizes=sizes)
-    assert found.own == {"small": 1, "large": 1}
-    assert found.on_demand == 0
+    result = plan(jobs_of(*rows), "p95=60", sizes=sizes)
+    assert result.own == {"small": 1, "large": 1}
+    assert result.on_demand == 0
 
 
 test_an_impossible_plan_gives_a_one_line_error = refusals(

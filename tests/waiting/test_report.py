@@ -108,6 +108,6 @@ def test_sums_do_not_depend_on_the_order_in_which_jobs_end_nor_on_the_parts(
     ended = np.argsort(jobs["start_s"] + jobs["run_s"])
     for rows in np.array_split(ended, 77):
         parts.add({name: column[rows] for name, column in columns.items()})
-    found, expected = (each.figures(98.0, Prices()) for each in (parts, whole))
+    result, expected = (each.figures(98.0, Prices()) for each in (parts, whole))
     for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values)
+        np.testing.assert_array_equal(result[name], values)

@@ -59,10 +59,10 @@ def test_the_events_of_four_jobs_on_one_machine(policy, events):
 
 
 def test_a_hindsight_balking_job_rents_from_its_arrival():
-    told = events_of(
+    message = events_of(
         cg.waiting.Scenario(FOUR, waiting_policy("sww", wait_s=60), 1, order="sjf")
     )
-    assert [event for event in told if event[2] == 2] == [
+    assert [event for event in message if event[2] == 2] == [
         (10, "submit", 2, ()),
         (70, "rents", 2, ()),
         (70, "finish", 2, ()),
@@ -301,11 +301,11 @@ def test_a_study_is_simulated_in_simpy_only_if_the_recursion_does_not_apply(
 def test_a_function_of_a_view_orders_the_jobs_under_the_policy_of_the_case(file):
     path = file(OWN, "own.py")
     case = cg.waiting.Scenario(FOUR, waiting_policy("ajw-t", wait_s=100), 1)
-    found = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
+    result = cg.compare(case, ["ajw", by_hand, f"{path}:longest"], [0])
     for policy, order in ((by_hand, by_hand), (f"{path}:longest", f"{path}:longest")):
         own = simulated(replace(case, order=order))
         name = policy if isinstance(policy, str) else "by_hand"
-        assert found.values(name, "wait_s") == [own.summary()["wait_s"]]
+        assert result.values(name, "wait_s") == [own.summary()["wait_s"]]
         assert own.summary()["on_demand_fraction"] == 0.25
 
 

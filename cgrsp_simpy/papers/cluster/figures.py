@@ -743,7 +743,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return forms + [
         key(color=colour, label=label)
         for (gpus, time_s), colour in AGED.items()
-        for label in [f"{gpus} GPU{'s' * (gpus > 1)}, {time_s / 60:g} min"]
+        for label in [f"{many(gpus, 'GPU')}, {time_s / 60:g} min"]
     ]
 
 

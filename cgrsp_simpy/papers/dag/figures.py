@@ -139,7 +139,7 @@ def _of_mean(values: Floats) -> str:
     (6.3, 5.6),
     note=lambda runs: (
         "independent tasks on 50 machines that others use to 50 to 80"
-        f" %; {min(runs.graphs, INSTANCES)} instances of each size,\n"
+        f" %; {many(min(runs.graphs, INSTANCES), 'instance')} of each size,\n"
         f"under ddqn {min(runs.graphs, BY_DDQN)} of the smaller size only; 95 %"
         " intervals at"
         " the end; linear below 1 %"

@@ -285,10 +285,8 @@ class Network:
             inputs @ weights[: inputs.shape[1]] + (biases if ahead is None else ahead),
         ]
         for weights, biases in self.layers[1:]:
-            layers[-1:] = (
-                (activations := np.maximum(layers[-1], 0.0)),
-                activations @ weights + biases,
-            )
+            activations = np.maximum(layers[-1], 0.0)
+            layers[-1:] = activations, activations @ weights + biases
         return layers
 
     def gradient(self, inputs: Floats, chosen: Ints, goal: Floats) -> Floats:

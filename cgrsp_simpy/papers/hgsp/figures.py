@@ -576,10 +576,10 @@ def _intro(runs: Runs) -> list[str]:
         "# Figures of HGSP, drawn from this package's instances and runs",
         (
             "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
-            f" drawn from the distributions of the paper's sets, {runs.instances}"
-            " instances each; the first instance of tasks3 and of tasks4 is"
-            " the paper's own. A printed value is of one instance; `cgrsp"
-            " papers tables hgsp` compares each cell on the paper's"
+            " drawn from the distributions of the paper's sets,"
+            f" {many(runs.instances, 'instance')} each; the first instance of tasks3"
+            " and of tasks4 is the paper's own. A printed value is of one instance;"
+            " `cgrsp papers tables hgsp` compares each cell on the paper's"
             " instances. The number after ± is the half width of a 95 %"
             " interval. fifo, greedy and sagreedy are the paper's"
             " schedulers; wspt, edd and atc are dispatching rules, search"

@@ -8,6 +8,7 @@ from math import nan
 
 from matplotlib.figure import Figure as Canvas
 
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
 from cgrsp_simpy.llm.service import Roofline, Service
@@ -116,7 +117,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             (goodput, "goodput_pct", "-"),
         ):
             ax.plot(x, numbers(selected, name), line, **style)
-        label = f"{model}, {degree} GPU{'s' * (degree > 1)} per replica"
+        label = f"{model}, {many(degree, 'GPU')} per replica"
         handles.append(key(label=label, **style))
     response.set(yscale="log", ylabel="from arrival to completion (s)")
     goodput.set(ylim=(0, 103), ylabel="requests within targets (%)")

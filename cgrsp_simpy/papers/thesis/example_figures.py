@@ -16,6 +16,7 @@ from matplotlib.patches import FancyBboxPatch, Patch
 from cgrsp_simpy.analysis.metrics import queue_length
 from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import many
 from cgrsp_simpy.market.gpu import THESIS_GPUS
 from cgrsp_simpy.market.model import CLOCKS, Status
 from cgrsp_simpy.papers.thesis.examples import QOS_FIRST, SEVEN_JOBS, THREE_JOBS
@@ -410,7 +411,8 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     gpus = list(dict.fromkeys(row["gpu"] for row in rows))
     boxes = [numbers(where(rows, gpu=gpu), "execution_s") for gpu in gpus]
     names = [
-        f"{gpu.removeprefix('RTX ')}\n{len(box)} jobs" for gpu, box in zip(gpus, boxes)
+        f"{gpu.removeprefix('RTX ')}\n{many(len(box), 'job')}"
+        for gpu, box in zip(gpus, boxes)
     ]
     right.boxplot(
         boxes,
@@ -569,7 +571,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
             ylim=(0, 100),
             xticks=range(0, int(hours.max()) + 2, 3),
         )
-    axes[0].set_ylabel(f"dispatches (%), FIFO, {rows[0]['seeds']} seeds")
+    axes[0].set_ylabel(f"dispatches (%), FIFO, {many(int(rows[0]['seeds']), 'seed')}")
     return [
         Patch(color=colour, label=f"{name} stock")
         for name, colour in zip(("High", "Medium", "Low"), STATUS)
@@ -630,6 +632,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         place = ax.get_xaxis_transform()
         ax.text(4.1, 0.97, "scarce stock", fontsize="small", transform=place, va="top")
     ax.set(
-        xlabel=f"time (h);{arrive} mean of {rows[0]['seeds']} seeds, 95 % interval",
+        xlabel=f"time (h);{arrive} mean of {many(int(rows[0]['seeds']), 'seed')}, 95 %"
+        " interval",
         ylabel="waiting jobs",
     )

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.arrays import Floats
-from cgrsp_simpy.base.table import half, with_halves
+from cgrsp_simpy.base.table import half, many, with_halves
 from cgrsp_simpy.papers.waiting.run_figures import (
     BUSY,
     COSTLY,
@@ -1092,11 +1092,11 @@ def _intro(runs: Runs) -> list[str]:
         ),
         (
             f"Figures 15 to 22: {runs.description}. One run each, of"
-            f" {runs.source.jobs:,} jobs (Figure 17: {runs.few.jobs:,}), with intervals"
-            " from its batches. All policies serve the same jobs, so differences are"
-            " more precise than means; the bars show intervals of differences. Figure"
-            " 17 is simulated event by event, on few days: most of its intervals are"
-            " wider than the differences."
+            f" {many(runs.source.jobs, 'job', ',')} (Figure 17: {runs.few.jobs:,}),"
+            " with intervals from its batches. All policies serve the same jobs, so"
+            " differences are more precise than means; the bars show intervals of"
+            " differences. Figure 17 is simulated event by event, on few"
+            " days: most of its intervals are wider than the differences."
         ),
     ]
 

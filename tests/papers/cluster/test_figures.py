@@ -126,11 +126,11 @@ MADE_UP = {(table.CUT, load): made_up(load) for load in (0.45, 0.7, 1.0)}
 
 def test_the_load_of_a_scheduler_gives_its_printed_utilisation():
     loads = {"fifo": 0.45, "hps": 0.7} | dict.fromkeys(["shortest", "shortest-gpu"], 1)
-    found = table.closest(MADE_UP)
-    assert loads.items() <= found.items()
+    result = table.closest(MADE_UP)
+    assert loads.items() <= result.items()
     rows = table.rows(MADE_UP)
     assert len(rows) == 3 * len(table.PUBLISHED)
-    assert {row["scheduler"]: row["load"] for row in rows if row["closest"]} == found
+    assert {row["scheduler"]: row["load"] for row in rows if row["closest"]} == result
     (fifo,) = where(rows, scheduler="fifo", load=0.7)
     assert (fifo["throughput_per_h"], fifo["published_throughput_per_h"]) == (
         21.5,
@@ -144,14 +144,14 @@ def test_claims_compare_the_groups_and_the_worst_with_the_best():
     more: the means differ by 3.5 and the extremes by 1, and these.
     """
     rows = table.claims(MADE_UP)
-    found = {
+    result = {
         (row["load"], kind): (row[kind], row[f"{kind}_holds"])
         for row in where(rows, figure="throughput_per_h")
         for kind in ("mean", "best")
     }
-    assert found[0.7, "mean"] == (pytest.approx(6.5), "yes")
-    assert found[0.7, "best"] == (pytest.approx(4.0), "yes")
-    assert found[1.0, "mean"] == (pytest.approx(33.5), "yes")
+    assert result[0.7, "mean"] == (pytest.approx(6.5), "yes")
+    assert result[0.7, "best"] == (pytest.approx(4.0), "yes")
+    assert result[1.0, "mean"] == (pytest.approx(33.5), "yes")
     starved = {
         row["load"]: (row["mean_holds"], row["best_holds"])
         for row in where(rows, figure="starved")

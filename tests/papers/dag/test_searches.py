@@ -217,15 +217,15 @@ def test_whales_follow_the_leader_unless_a_is_large_and_then_any_whale(
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("evaluations", [1, 7, 23])
 def test_searches_use_exactly_their_budget(search, evaluations):
-    found = search(layered(), Budget(evaluations=evaluations))
-    assert found.evaluations == evaluations
-    assert found.history[-1][1] == found.makespan_s
+    result = search(layered(), Budget(evaluations=evaluations))
+    assert result.evaluations == evaluations
+    assert result.history[-1][1] == result.makespan_s
 
 
 def test_a_search_ends_when_its_seconds_are_over():
     begin_s = perf_counter()
-    found = rtgs(layered(), Budget(seconds=0.2))
-    assert 0.2 <= perf_counter() - begin_s < 2 and found.evaluations > 10
+    result = rtgs(layered(), Budget(seconds=0.2))
+    assert 0.2 <= perf_counter() - begin_s < 2 and result.evaluations > 10
 
 
 @pytest.mark.parametrize("search", SLOW_DDQN)
@@ -289,8 +289,8 @@ def test_precomputed_values_do_not_change_the_result():
     network = Network((7, 5, 4, 3), np.random.default_rng(1))
     network.flat += 0.1
     inputs = np.random.default_rng(2).normal(size=(6, 7))
-    found = network.through(inputs[:, :3], network.ahead(inputs[:, 3:]))[-1]
-    assert found == pytest.approx(network.through(inputs)[-1], abs=1e-12)
+    result = network.through(inputs[:, :3], network.ahead(inputs[:, 3:]))[-1]
+    assert result == pytest.approx(network.through(inputs)[-1], abs=1e-12)
 
 
 def test_first_weights_have_the_variance_of_he():

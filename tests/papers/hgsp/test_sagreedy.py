@@ -76,8 +76,8 @@ def test_insertion_is_greedy_in_order_of_arrival_and_puts_no_task_later_than_it_
     np.testing.assert_array_equal(inserted.start_s, greedy.start_s)
     order = list(range(instance.tasks))
     rng.shuffle(order)
-    found = inserter(instance)(np.array(order))
-    assert found.fault() == ""
+    result = inserter(instance)(np.array(order))
+    assert result.fault() == ""
     for place, task in enumerate(order):
         before = order[:place]
         ends = [
@@ -85,13 +85,13 @@ def test_insertion_is_greedy_in_order_of_arrival_and_puts_no_task_later_than_it_
                 instance,
                 task,
                 j,
-                [each for each in before if found.gpu[each] == j],
-                found,
+                [each for each in before if result.gpu[each] == j],
+                result,
             )
             for j in range(len(instance.gpus))
         ]
-        assert found.finish_s[task] == min(ends)
-        assert found.gpu[task] == ends.index(min(ends))
+        assert result.finish_s[task] == min(ends)
+        assert result.gpu[task] == ends.index(min(ends))
 
 
 def earliest_end(instance, task, gpu, others, schedule):
@@ -116,10 +116,10 @@ def test_sagreedy_is_never_worse_than_greedy_and_records_its_course(instance, se
     greedy = cg.hgsp.greedy_assignment(
         instance, range(instance.tasks)
     ).weighted_tardiness
-    found, course = sagreedy(instance, seed, iterations=30)
-    assert found.weighted_tardiness <= greedy
+    result, course = sagreedy(instance, seed, iterations=30)
+    assert result.weighted_tardiness <= greedy
     assert (
-        found.weighted_tardiness
+        result.weighted_tardiness
         == course[-1].best
         == min(step.objective for step in course)
     )

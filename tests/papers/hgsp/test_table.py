@@ -31,13 +31,13 @@ PROGRAM = {
 
 @pytest.mark.skipif(not PAPER.is_file(), reason="the paper is not here")
 def test_the_cells_match_the_paper():
-    found = {}
+    result = {}
     for line in PAPER.read_text(encoding="utf-8").splitlines():
         if match := re.match(r"(tasks\d) \(.*?\)\s+(.*)", line):
             cells = [cell.rstrip("%") for cell in match[2].split()[:6]]
             for n, name in enumerate(("fifo", "greedy", "sagreedy")):
-                found[match[1], name] = (cells[2 * n], cells[2 * n + 1])
-    assert found == PRINTED
+                result[match[1], name] = (cells[2 * n], cells[2 * n + 1])
+    assert result == PRINTED
 
 
 @has_files

@@ -13,8 +13,8 @@ def test_the_authors_loop_gives_all_that_is_printed():
     rows = [row for row in table_two() if row["double_count"]]
     assert len(rows) == 6
     assert {row["verdict"] for row in rows} == {REPRODUCED}
-    found = {(row["policy"], row["figure"]): round(row["found"], 3) for row in rows}
-    assert found == {
+    result = {(row["policy"], row["figure"]): round(row["found"], 3) for row in rows}
+    assert result == {
         ("fifo", "weighted_response"): 336.4,
         ("fifo", "mean_response_s"): 2.402,
         ("fifo", "completed"): 20,
@@ -37,10 +37,10 @@ def test_without_the_double_count_fifo_is_the_same_and_wsrpt_has_102_and_1_5():
         (row["policy"], row["figure"]) for row in rows if row["verdict"] == DIFFERENT
     }
     assert differs == {("wsrpt", "weighted_response"), ("wsrpt", "mean_response_s")}
-    found = printed_loop("wsrpt", double_count=False)
+    result = printed_loop("wsrpt", double_count=False)
     by_hand = 10 * (8 * 0.5 + 4 * 1.0) + 4 * 2.5 + 4 * 3.0
-    assert found["weighted_response"] == pytest.approx(by_hand)
-    assert found["mean_response_s"] == pytest.approx(
+    assert result["weighted_response"] == pytest.approx(by_hand)
+    assert result["mean_response_s"] == pytest.approx(
         (8 * 0.5 + 4 * 1.0 + 4 * 2.5 + 4 * 3.0) / 20
     )
     assert by_hand == 102

@@ -212,6 +212,6 @@ def test_days_of_a_kind_are_averaged_per_month():
 @pytest.mark.slow
 def test_the_month_by_command_equals_month():
     measure = Measure(average, (Source(MONTH, "fifo", "cost_usd"),))
-    found = reproduce([(measure, 2)]).values(measure.sources[0], 2)
+    result = reproduce([(measure, 2)]).values(measure.sources[0], 2)
     study = cg.compare(cg.month(), ["fifo"], range(2))
-    assert found.tolist() == study.values("fifo", "cost_usd")
+    assert result.tolist() == study.values("fifo", "cost_usd")

@@ -89,16 +89,16 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
 def test_a_caption_names_the_published_values_that_do_not_agree_and_no_other(id):
     path = Path(__file__).parents[3] / "figures" / f"{FIGURES[id].stem}.csv"
     rows = rows_of(path)
-    told = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
+    text = compared(FIGURES[id].read(path.read_text(encoding="utf-8")))
     differing = [row for row in rows if row["verdict"] == "different"]
     judged = [row for row in rows if row["verdict"]]
-    assert told.startswith(
+    assert text.startswith(
         f"{len(judged) - len(differing)} of {len(judged)} published values"
     )
-    assert told.count("(published") == len(differing) == told.count("±")
+    assert text.count("(published") == len(differing) == text.count("±")
     for row in differing:
         name = f"{row['row']}, {row['column']}, {row['part']}"
-        assert f"{name} (published {row['published']}, ours " in told
+        assert f"{name} (published {row['published']}, ours " in text
 
 
 # ---- Rows of single runs ----

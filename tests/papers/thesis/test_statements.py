@@ -86,7 +86,7 @@ def test_arithmetic_on_printed_figures_confirms_few_sentences():
     verdicts = {claim.sentence: verdict(claim) for claim in ARITHMETIC}
     assert {*verdicts.values()} == {REPRODUCED, CONTRADICTED}
     effects = {text for text in verdicts if text.startswith("Cohen's d of")}
-    confirmed = {text for text, found in verdicts.items() if found == REPRODUCED}
+    confirmed = {text for text, result in verdicts.items() if result == REPRODUCED}
     assert len(effects) == len(PRINTED["5.3"].rows) == 13
     assert confirmed == CONFIRMED | effects
     assert len({(claim.where, claim.sentence) for claim in CLAIMS}) == len(CLAIMS)
@@ -157,8 +157,8 @@ def test_a_printed_number_equals_its_statistic():
     rh, cadr = (Source(HECTIC, policy, "miss_pct") for policy in ("rh", "cadr"))
     assert number(mean_of(HECTIC, "rh", "miss_pct")) == (7.54, "Table 5.2")
     assert number(mean_of(HECTIC, "rh", "miss_pct"), "5.7") == (6.9, "Table 5.7")
-    found, source = number(Measure(Excess(2), (rh, cadr)))
-    assert found == pytest.approx(7.54 - 2 * 7.88)
+    result, source = number(Measure(Excess(2), (rh, cadr)))
+    assert result == pytest.approx(7.54 - 2 * 7.88)
     assert source == "Table 5.2: 7.54, 7.88"
     least = Measure(OfMeans(lambda means: means.min(axis=0)), (rh, cadr))
     assert number(least)[0] == 7.54

@@ -47,8 +47,8 @@ def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
 
 @pytest.mark.parametrize("policy", ["cadr", "edf", "triage"])
 def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(policy):
-    found = cg.simulate(DAY, LooseLater(policy), 3)
-    jobs = found.jobs
+    result = cg.simulate(DAY, LooseLater(policy), 3)
+    jobs = result.jobs
     scarce = jobs[
         (jobs["dispatch_s"] >= NOON_S) & (jobs["dispatch_s"] < NOON_S + 6 * 3600)
     ]

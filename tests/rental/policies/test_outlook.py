@@ -126,11 +126,11 @@ def test_over_a_change_of_the_model_the_chances_match_the_market_frequencies(
     for seed in range(seeds):
         stock = Stock(market, seed)
         met[stock.status(GPU, then_s, 0.0)][stock.status(GPU, now_s, 0.0)] += 1
-    for status, found in met.items():
-        number = found.total()
+    for status, result in met.items():
+        number = result.total()
         for k, chance in zip(Status, seen_chances(market, GPU, now_s, then_s, status)):
             error = math.sqrt(max(chance * (1 - chance), 1e-12) / max(number, 1))
-            assert found[k] / max(number, 1) == pytest.approx(
+            assert result[k] / max(number, 1) == pytest.approx(
                 chance, abs=4 * error + 1e-9
             )
     assert met[Status.HIGH].total() > least and met[Status.MEDIUM].total() > least
@@ -273,14 +273,14 @@ def test_better_hours_have_less_delay_than_all_earlier_ones(
         if mean_delay_s(begin_s + 450) < least_s - 1e-6:
             least_s = mean_delay_s(begin_s + 450)
             wanted.append((begin_s - now_s, least_s))
-    found = better_hours(made, name, now_s)
-    assert [after_of(each, now_s) for each in found] == pytest.approx(
+    result = better_hours(made, name, now_s)
+    assert [after_of(each, now_s) for each in result] == pytest.approx(
         [after_s for after_s, _ in wanted]
     )
-    assert [each.delay.mean_s for each in found] == pytest.approx(
+    assert [each.delay.mean_s for each in result] == pytest.approx(
         [own_s for _, own_s in wanted]
     )
-    assert not any(each.seen for each in found)
+    assert not any(each.seen for each in result)
 
 
 def better_hours(made, name, now_s):

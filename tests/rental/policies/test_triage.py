@@ -219,11 +219,11 @@ class Definition:
     def weighed(self, left):
         if self.whole:
             return left
-        found = {}
+        result = {}
         for job in sorted(left, key=lambda job: (job.deadline_s, job.id)):
             late = job.deadline_s < self.now_s + self.fastest_s(job)
-            found.setdefault((job.complexity, job.tight, job.weight, late), job)
-        return list(found.values())
+            result.setdefault((job.complexity, job.tight, job.weight, late), job)
+        return list(result.values())
 
     def choice(self, left, offers):
         """The job and the slot of greatest index that is not held, and when to look
@@ -255,7 +255,7 @@ class Definition:
     def answer(self):
         """Triples of job, slot and type, and the time of the wake."""
         view, left, offers = self.view, list(self.view.queue), self.view.offers()
-        again_s, found = inf, []
+        again_s, result = inf, []
         while left and offers:
             job, slot, again_s = self.choice(left, offers)
             if job is None:
@@ -269,10 +269,10 @@ class Definition:
                 offers = view.offers_after(offers, slots[-1])
             if len(slots) < job.gpus:
                 break
-            found += [(job.id, own.index, own.gpu.name) for own in slots]
+            result += [(job.id, own.index, own.gpu.name) for own in slots]
             left.remove(job)
         wake_s = self.now_s + max(self.look_s(), again_s)
-        return found, None if again_s == inf else pytest.approx(wake_s)
+        return result, None if again_s == inf else pytest.approx(wake_s)
 
 
 def any_scenario(seed):
@@ -356,12 +356,12 @@ def check_definition(scenario, policy, seed, whole=False):
     def look_on(view):
         answer = policy(view)
         slots = [(job, own) for job, own in filter(is_pair, answer)]
-        found = [
+        results = [
             (job.id, s.index, s.gpu.name) for job, own in slots for s in several(own)
         ]
         wakes = [each.at_s for each in answer if isinstance(each, cg.Wake)]
         definition = Definition(policy, view, whole)
-        assert (found, wakes[0] if wakes else None) == definition.answer(), view.now_s
+        assert (results, wakes[0] if wakes else None) == definition.answer(), view.now_s
         reasons.update(definition.reasons)
         reasons["sent"] += len(slots)
         return answer
@@ -433,15 +433,15 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
     alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
     assert alike == pytest.approx(wanted.slot_usd())
     queue = [loose(id, 2000 + 100 * id, PEAK_S) for id in range(30)]
-    found, definition = r_of(queue)
+    result, definition = r_of(queue)
     starts_s = [
         queue[place].deadline_s - definition.fastest_s(queue[0])
         for place in (5, 15, 25)
     ]
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         sum(definition.rate(s, 0.0) for s in starts_s) * 10 / 2
     )
-    assert found == pytest.approx(definition.slot_usd(), rel=0.2)
+    assert result == pytest.approx(definition.slot_usd(), rel=0.2)
 
 
 # ---- the slot ----
@@ -500,18 +500,18 @@ def refused(chances, persistence_s=0.0, **terms):
 def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
-    found = [
+    results = [
         refused(chances),
         refused(chances, retry_s=90),
         refused(chances, 1800, retry_s=90),
     ]
     waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s
-    assert [delay.mean_s for delay in found] == pytest.approx(
+    assert [delay.mean_s for delay in results] == pytest.approx(
         [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
     )
     # a refusal holds no slot
-    assert [delay.held_s for delay in found] == pytest.approx(
-        [found[0].mean_s, good_s, good_s]
+    assert [delay.held_s for delay in results] == pytest.approx(
+        [results[0].mean_s, good_s, good_s]
     )
 
 

@@ -223,11 +223,13 @@ def start_s(market: Market, seed: int) -> float:
 
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """Return when the model's chances change between two times, never too early."""
+    """Return when the model's chances change between two times, in order, never too
+    early.
+    """
     changes_s = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:
             change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
             same = market.band(change_s) == market.band(change_s + 1e-9)
             changes_s.append(change_s if same else change_s + 1e-9)
-    return [change_s for change_s in changes_s if after_s < change_s < before_s]
+    return sorted(at_s for at_s in changes_s if after_s < at_s < before_s)

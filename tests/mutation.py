@@ -553,6 +553,23 @@ EQUAL: dict[tuple[str, str], str] = {
         "return (float(np.sum(products)) / held if held >= 1e-9 else nan), len(h)",
     ): "no sum is exactly so small",
     (
+        "market/measured.py",
+        "return (float(np.sum(products)) / held if held > 1.1000000000000001e-09"
+        " else nan), len(h)",
+    ): "chances have four digits: a sum of their products is no smaller than 1e-8",
+    (
+        "base/files.py",
+        "content = file.read(None if _LARGE.get() else MOST_BYTES + 2)",
+    ): "either is more than the limit",
+    (
+        "market/measured.py",
+        'last = np.searchsorted(series.time_s, self.time_s + 1.1e-06, "right") - 1',
+    ): "rounding errors of times are much smaller",
+    (
+        "market/measured.py",
+        "np.maximum(w * held + (1 - w) * fresh, 1.1000000000000001e-09)",
+    ): "only a status without a chance has less, under both models",
+    (
         "papers/thesis/verdict.py",
         "return not least < COARSEST * usual  # NaN for one seed",
     ): "no number of seeds is exactly at this limit",

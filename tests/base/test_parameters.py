@@ -9,7 +9,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 import pytest
@@ -32,6 +32,9 @@ from cgrsp_simpy.base.parameters import (
     parameter,
     rule,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 Even = Annotated[int, rule("an even number", lambda value: value % 2 == 0)]
 
@@ -179,7 +182,9 @@ def test_a_declared_class_is_a_frozen_dataclass():
 
 
 @checked
-def bake(loaves: Count, heat: NotNegative | None = None, what: str = "bread") -> object:
+def bake(
+    loaves: Count, heat: NotNegative | None = None, what: Hashable = "bread"
+) -> object:
     return loaves, heat, what
 
 

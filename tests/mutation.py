@@ -558,6 +558,11 @@ EQUAL: dict[tuple[str, str], str] = {
         " else nan), len(h)",
     ): "chances have four digits: a sum of their products is no smaller than 1e-8",
     (
+        "base/parameters.py",
+        "@dataclass_transform(frozen_default=False,"
+        " field_specifiers=(field, parameter))",
+    ): "it is for type checkers",
+    (
         "base/files.py",
         "content = file.read(None if _LARGE.get() else MOST_BYTES + 2)",
     ): "either is more than the limit",

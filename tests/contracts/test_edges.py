@@ -349,11 +349,7 @@ PACKED = ("log", "market", "series")  # the others are read as they are
     ("limit", "most", "name", "packed"),
     [
         ("MOST_BYTES", "10 bytes", "log.csv", False),
-        *(
-            ("MOST_LINES", "10 lines", name, False)
-            for name in LONG_FILES
-            if not name.endswith("json")
-        ),
+        *(("MOST_LINES", "10 lines", name, False) for name in LONG_FILES),
         *(
             pytest.param(*limit, name, packed, marks=pytest.mark.slow)
             for limit in (("MOST_LINES", "10 lines"), ("MOST_BYTES", "10 bytes"))

@@ -181,6 +181,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         ("time,status\n0,lo\n", "unknown status in line 2 'lo'; did you mean 'low'?"),
         ("time,status\n0,-1\n", "unknown status in line 2 '-1'"),
         ("time,status\n0,low,1\n", "line 2: 3 cells, not 2"),
+        ("time,status\n0,low\n \n,\n", "line 4: time(='') must be seconds, or a"),
         (
             "time,status\nnoon,low\n",
             "line 2: time(='noon') must be seconds, or a timestamp",

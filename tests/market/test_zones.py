@@ -26,15 +26,19 @@ def test_a_run_uses_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_short_series_starts_again_and_this_is_reported(caplog):
-    trace = Traces(
-        (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
-    )
-    Scenario(trace, 8.0, 10.0)
-    assert (
-        "a: the 5.0 h after the history are shorter than the run of 10.0 h"
-        in caplog.text
-    )
+def test_a_series_shorter_than_a_run_or_than_another_is_reported(caplog):
+    short = Series.of("a", 3600, [True] * 10 + [False, True, True, False])
+    for series, deadline_h in (
+        ((short,), 5.0),
+        ((short,), 10.0),
+        ((short, Series.of("b", 3600, [True] * 20)), 5.0),
+    ):
+        Scenario(Traces(series, 0.7), 4.0, deadline_h)
+    assert caplog.messages == [
+        "a: the 5.0 h after the history are shorter than the run of 10.0 h and are"
+        " repeated",
+        "a, b: series of different length, cut to the shortest",
+    ]
 
 
 def test_zones_of_a_made_up_market_do_not_depend_on_their_number():

@@ -566,6 +566,16 @@ EQUAL: dict[tuple[str, str], str] = {
         "base/files.py",
         "content = file.read(None if _LARGE.get() else MOST_BYTES + 2)",
     ): "either is more than the limit",
+    **dict.fromkeys(
+        [
+            (
+                "market/measured.py",
+                f"return float(covariance / variance) if variance {least} else nan",
+            )
+            for least in (">= 1e-12", "> 1.1000000000000002e-12")
+        ],
+        "chances of four digits have no such variance at ten million polls or fewer",
+    ),
     (
         "market/measured.py",
         'last = np.searchsorted(series.time_s, self.time_s + 1.1e-06, "right") - 1',

@@ -144,10 +144,8 @@ class _Held:
         if self._own.switch_s:  # second level, and which of the two is shown
             self._levels.append(level(" second", self._own.persistence_s))
             self._levels.append(level(" shown", self._own.switch_s))
-        hours_s = [
-            (hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours
-        ]
-        low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
+        times_s = (0.0, *law_changes_s(market, 0.0, DAY_S))
+        low = [market.probabilities(gpu, at_s)[LOW] for at_s in times_s]
         # whether it becomes Low again and again
         self.runs_out = any(low) and min(low) < 1
 

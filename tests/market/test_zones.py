@@ -60,7 +60,7 @@ def test_the_generated_market_has_the_requested_mean_times():
 # ---- prices, several steps, on demand ----
 
 
-@pytest.mark.parametrize("hours", [7, 50])  # there are 42 after the history
+@pytest.mark.parametrize("hours", [7, 42, 50])  # there are 42 after the history
 def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
     """Polls, prices and histories of zones and of on demand, of several steps, are
     those from one time on, and from the end of the history on after the end.
@@ -89,7 +89,7 @@ def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
         ]
         [start] = (
             start
-            for start in range(216, 721 - 12 * hours if hours < 42 else 720)
+            for start in range(216, 721 - 12 * hours if hours <= 42 else 720)
             if all(
                 (values == recorded[(216 + (start - 216 + steps) % 504) // finer]).all()
                 for values, (recorded, finer) in zip(met, columns)

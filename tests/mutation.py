@@ -374,6 +374,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "lines += [(0, 2, 0), (1, 0, 0)]",
     ): "twice a number is at least 0 if the number is",
     (
+        "market/zones.py",
+        "up = bool(random.random() <= self.up_h / (self.up_h + self.down_h))",
+    ): "no number is drawn that is exactly this one",
+    (
         "papers/dag/searches.py",
         "spiral = generator.random((shape[0], 1)) > 0.5",
     ): "no number is drawn that is exactly this one",

@@ -249,8 +249,7 @@ def test_the_page_gives_the_packages_advice_on_a_log(page, tmp_path):
         prices=Prices(price_miss=5),
     )
     assert at.markdown[-1].value == "\n\n".join(found.lines)
-    assert at.code[-1].value == str(found)
-    assert errors(at) == []
+    assert (at.code[-1].value, errors(at)) == (str(found), [])
 
 
 @pytest.mark.slow
@@ -378,8 +377,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
         time.sleep(0.1)
     for session in sessions:
         session.join()
-    assert dict(rcParams) == before
-    assert sizes == [16.0, 16.0]
+    assert (dict(rcParams), sizes) == (before, [16.0, 16.0])
 
 
 # ---- the command ----

@@ -171,8 +171,7 @@ def test_a_policy_that_exits_gives_a_one_line_error_or_a_failed_run(ended, name)
         f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json"
     )
     found = json.loads(out)
-    assert status == 1
-    assert found["figures"][1]["wait_min"]["n"] == 2
+    assert (status, found["figures"][1]["wait_min"]["n"]) == (1, 2)
 
 
 @pytest.mark.usefixtures("leaving")

@@ -374,6 +374,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "lines += [(0, 2, 0), (1, 0, 0)]",
     ): "twice a number is at least 0 if the number is",
     (
+        "market/zones.py",
+        "up = bool(random.random() <= self.up_h / (self.up_h + self.down_h))",
+    ): "no number is drawn that is exactly this one",
+    (
         "papers/dag/searches.py",
         "spiral = generator.random((shape[0], 1)) > 0.5",
     ): "no number is drawn that is exactly this one",
@@ -552,6 +556,38 @@ EQUAL: dict[tuple[str, str], str] = {
         "market/measured.py",
         "return (float(np.sum(products)) / held if held >= 1e-9 else nan), len(h)",
     ): "no sum is exactly so small",
+    (
+        "market/measured.py",
+        "return (float(np.sum(products)) / held if held > 1.1000000000000001e-09"
+        " else nan), len(h)",
+    ): "chances have four digits: a sum of their products is no smaller than 1e-8",
+    (
+        "base/parameters.py",
+        "@dataclass_transform(frozen_default=False,"
+        " field_specifiers=(field, parameter))",
+    ): "it is for type checkers",
+    (
+        "base/files.py",
+        "content = file.read(None if _LARGE.get() else MOST_BYTES + 2)",
+    ): "either is more than the limit",
+    **dict.fromkeys(
+        [
+            (
+                "market/measured.py",
+                f"return float(covariance / variance) if variance {least} else nan",
+            )
+            for least in (">= 1e-12", "> 1.1000000000000002e-12")
+        ],
+        "chances of four digits have no such variance at ten million polls or fewer",
+    ),
+    (
+        "market/measured.py",
+        'last = np.searchsorted(series.time_s, self.time_s + 1.1e-06, "right") - 1',
+    ): "rounding errors of times are much smaller",
+    (
+        "market/measured.py",
+        "np.maximum(w * held + (1 - w) * fresh, 1.1000000000000001e-09)",
+    ): "only a status without a chance has less, under both models",
     (
         "papers/thesis/verdict.py",
         "return not least < COARSEST * usual  # NaN for one seed",

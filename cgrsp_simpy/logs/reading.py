@@ -703,7 +703,7 @@ def _bounds(submit: Array, window: str | None, clock: Clock) -> tuple[Any, Any]:
             )
         except ValueError:
             continue
-        if start < stop and (stamped or 0 <= start < stop < np.inf):
+        if start < stop and (stamped or (start >= 0 and stop < np.inf)):
             return start, stop
     kind = "two dates or timestamps" if stamped else "two numbers of seconds"
     raise InputError(

@@ -207,7 +207,7 @@ class Polls:
         The half width is from 400 resamples of whole days. NaN if there are no pairs.
         """
         lag = round(lag_h * HOUR_S / self.step_s)
-        if not 0 < lag < len(self.status) or not self.seen.any():
+        if not lag or not self.seen.any():
             return nan, nan
         x = np.where(self.seen, self.status, 0) - np.mean(self.status[self.seen])
         both = self.seen[:-lag] & self.seen[lag:]
@@ -269,7 +269,7 @@ class StockFit:
     def correlation(self, lag_h: float) -> float:
         """Return the model's correlation at a lag in hours, over the observed pairs."""
         lag = round(lag_h * HOUR_S / self.polls.step_s)
-        if not 0 < lag < len(self.polls.status):
+        if not lag:
             return nan
         return self._model.correlation(
             lag, self._holding.kept(0, lag * self.polls.step_s)
@@ -338,9 +338,9 @@ class PolledModel:
     def one_scale(self) -> Holding:
         """Fit tau by least squares; 0 if the status is certain in every hour."""
         step_s = self._polls.step_s
-        lags = np.arange(1, int(FITTED_S / step_s + 1e-9) + 1)
+        lags = np.arange(1, int(FITTED_S / step_s) + 1)
         y, pairs = np.array([self.kept(lag) for lag in lags.tolist()]).T
-        known = np.isfinite(y) & (pairs > 0)
+        known = np.isfinite(y)
         if not known.any():
             return Holding(0.0)
 
@@ -384,10 +384,8 @@ class PolledModel:
                 trial.kept(0, lag * step_s) - value
                 for lag, value in zip(self._lags, kept)
             ]
-            apart = _short_share(trial, low, step_s) - short
-            return float(np.mean(np.square(curve))) + (
-                0.0 if isnan(apart) else apart**2
-            )
+            apart = np.nan_to_num(_short_share(trial, low, step_s) - short)
+            return float(np.mean(np.square(curve)) + apart**2)
 
         bounds = ((0.5, 0.999), (log(step_s), log(30 * DAY_S)))
         starts = product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
@@ -455,10 +453,9 @@ def fit_stock(snapshots: Snapshots) -> StockFit:
         length,
         allowed,
     )
-    lags, allowed = int(FITTED_S / polls.step_s + 1e-9), "at most 3600 s for a fit"
-    require(
-        lags >= 2, f"time between snapshots of {name}", f"{polls.step_s:.0f} s", allowed
-    )
+    step, allowed = f"{polls.step_s:.0f} s", "at most 3600 s for a fit"
+    enough = polls.step_s <= FITTED_S / 2
+    require(enough, f"time between snapshots of {name}", step, allowed)
     two, later = _two_scales_tell_more(polls), None
     early = snapshots.time_s < snapshots.time_s[-1] / 2
     first, second = polls.among(early), polls.among(~early)

@@ -144,10 +144,8 @@ class _Held:
         if self._own.switch_s:  # second level, and which of the two is shown
             self._levels.append(level(" second", self._own.persistence_s))
             self._levels.append(level(" shown", self._own.switch_s))
-        hours_s = [
-            (hour - market.clock.start_h) % 24 * 3600 for hour in market.change_hours
-        ]
-        low = [market.probabilities(gpu, at_s)[LOW] for at_s in hours_s]
+        times_s = (0.0, *law_changes_s(market, 0.0, DAY_S))
+        low = [market.probabilities(gpu, at_s)[LOW] for at_s in times_s]
         # whether it becomes Low again and again
         self.runs_out = any(low) and min(low) < 1
 
@@ -223,11 +221,13 @@ def start_s(market: Market, seed: int) -> float:
 
 
 def law_changes_s(market: Market, after_s: float, before_s: float) -> list[float]:
-    """Return when the model's distribution changes between two times, never early."""
+    """Return when the model's distribution changes between two times, in order of
+    time, never early.
+    """
     changes_s = []
     for day in range(int(after_s // DAY_S), int(before_s // DAY_S) + 1):
         for hour in market.change_hours:
             change_s = (hour - market.clock.start_h) % 24 * 3600 + day * DAY_S
             same = market.band(change_s) == market.band(change_s + 1e-9)
             changes_s.append(change_s if same else change_s + 1e-9)
-    return [change_s for change_s in changes_s if after_s < change_s < before_s]
+    return sorted(at_s for at_s in changes_s if after_s < at_s < before_s)

@@ -158,10 +158,11 @@ class Traces:
         The poll is the same in all zones. On demand comes last, if it has a series.
         """
         later, wanted = self.steps - self.before, int(-(-length_s // self.step_s))
-        starts = later - wanted + 1 if wanted <= later else later
+        fits = wanted <= later
+        starts = later - wanted + 1 if fits else later
         start = int(stream(seed, "spot start").integers(starts))
         polls = self.before + (start + np.arange(wanted)) % later
-        seen = self.before + start if wanted <= later else self.before
+        seen = self.before + start if fits else self.before
         chosen = *self.series[:zones], *self.all_series[self.zones :]
         return tuple(_zone(series, polls, self.step_s, seen) for series in chosen)
 

@@ -213,12 +213,7 @@ class Store:
             if json.dumps(_plain(kept)) != json.dumps(_plain(outcomes)):
                 self._checked.differing.append(number)
             return
-        plain = json.loads(
-            json.dumps(
-                [[_plain(outcome) for outcome in unit] for unit in outcomes],
-                allow_nan=False,
-            )
-        )
+        plain = json.loads(json.dumps(_plain(outcomes)))
         chunk = {"sha256": self._sum(number, plain), "outcomes": plain}
         self.write({f"chunks/{number:06}.json": json.dumps(chunk) + "\n"})
 

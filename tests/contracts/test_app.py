@@ -217,8 +217,7 @@ def test_own_or_rent_has_formula_and_simulation_side_by_side(page):
     for policy, wait, known, *_ in table.rows[1:]:
         form = case.under(waiting_policy(policy)).formula()
         assert known == f"{form['wait_s']:.4g}"
-        mean = study.means()[policy]["wait_s"].mean
-        assert abs(float(wait.split()[0]) - mean) < 1
+        assert abs(float(wait.split()[0]) - study.means()[policy]["wait_s"].mean) < 1
     at = then(at, slider={"machines": 5})
     assert (
         "ajw is left out: the queue grows without end (servers(=5) under ajw have no"
@@ -250,8 +249,7 @@ def test_the_page_gives_the_packages_advice_on_a_log(page, tmp_path):
         prices=Prices(price_miss=5),
     )
     assert at.markdown[-1].value == "\n\n".join(found.lines)
-    assert at.code[-1].value == str(found)
-    assert errors(at) == []
+    assert (at.code[-1].value, errors(at)) == (str(found), [])
 
 
 @pytest.mark.slow
@@ -379,8 +377,7 @@ def test_two_sessions_at_once_leave_the_settings_of_matplotlib():
         time.sleep(0.1)
     for session in sessions:
         session.join()
-    assert dict(rcParams) == before
-    assert sizes == [16.0, 16.0]
+    assert (dict(rcParams), sizes) == (before, [16.0, 16.0])
 
 
 # ---- the command ----

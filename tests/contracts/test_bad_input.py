@@ -47,8 +47,7 @@ def refused(tmp_path, monkeypatch, capsys):
             path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
         }
         status, out, err = outcome(capsys, *arguments)
-        assert status == 2
-        assert out == ""
+        assert (status, out) == (2, "")
         assert err.endswith("\n")
         assert len(err.splitlines()) == 1
         after = {

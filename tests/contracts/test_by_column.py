@@ -252,8 +252,7 @@ def test_tasks_that_are_written_and_read_again_keep_their_columns(file, tmp_path
     write_instance(instance, path := tmp_path / "again.csv")
     path.write_bytes(gzip.compress(path.read_bytes()))
     again = cg.hgsp.read_instance(path, gpus)
-    assert again.tags == instance.tags
-    assert again.task_names == instance.task_names
+    assert (again.tags, again.task_names) == (instance.tags, instance.task_names)
 
 
 def test_a_column_has_a_text_for_every_job(file):

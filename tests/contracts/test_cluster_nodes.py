@@ -75,8 +75,7 @@ def test_a_number_is_the_same_as_lists_of_nodes(case, data):
             assert nodes.give(left, place) == packed
     # the GPUs free in both are the minimum on every node
     other = [data.draw(st.integers(0, size)) for size in sizes]
-    both = packed & nodes.packed(other)
-    assert nodes.counts(both) == list(map(min, free, other))
+    assert nodes.counts(packed & nodes.packed(other)) == [*map(min, free, other)]
     node = data.draw(st.integers(0, len(sizes) - 1))
     put = nodes.counts(nodes.put(packed, node, other[node]))
     assert put == [*free[:node], other[node], *free[node + 1 :]]

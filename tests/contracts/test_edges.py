@@ -171,8 +171,7 @@ def test_a_policy_that_exits_gives_a_one_line_error_or_a_failed_run(ended, name)
         f"compare {day} --policies own.py:{name},fifo --seeds 2 --format json"
     )
     result = json.loads(out)
-    assert status == 1
-    assert result["figures"][1]["wait_min"]["n"] == 2
+    assert (status, result["figures"][1]["wait_min"]["n"]) == (1, 2)
 
 
 @pytest.mark.usefixtures("leaving")
@@ -207,8 +206,7 @@ def test_an_interrupt_ends_the_command_in_a_library(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(function, interrupts)
-    line = "run quiet jobs=3 --show x.gif"
-    assert ended(line) == (130, "", f"{name}: interrupted\n")
+    assert ended("run quiet jobs=3 --show x.gif") == (130, "", f"{name}: interrupted\n")
     assert not [*tmp_path.iterdir()]
 
 
@@ -327,8 +325,16 @@ LONG_FILES = {  # a file of ten lines or more, and the command that reads it
 }
 
 
-@pytest.mark.parametrize("check", [files.check_size, files.check_lines])
-def test_a_value_at_the_limit_is_allowed(check, monkeypatch):
+def read_twice(number):
+    """Read a file of so many lines of one byte, and again from its beginning."""
+    Path("log").write_bytes(b"\n" * number)
+    with files.opened(Path("log")) as file:
+        return [*file, file.seek(0), *file]
+
+
+@pytest.mark.parametrize("check", [files.check_size, files.check_lines, read_twice])
+def test_a_value_at_the_limit_is_allowed(check, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     for limit in ("MOST_BYTES", "MOST_LINES"):
         monkeypatch.setattr(files, limit, 10)
     check(10)
@@ -342,11 +348,7 @@ PACKED = ("log", "market", "series")  # the others are read as they are
     ("limit", "most", "name", "packed"),
     [
         ("MOST_BYTES", "10 bytes", "log.csv", False),
-        *(
-            ("MOST_LINES", "10 lines", name, False)
-            for name in LONG_FILES
-            if not name.endswith("json")
-        ),
+        *(("MOST_LINES", "10 lines", name, False) for name in LONG_FILES),
         *(
             pytest.param(*limit, name, packed, marks=pytest.mark.slow)
             for limit in (("MOST_LINES", "10 lines"), ("MOST_BYTES", "10 bytes"))
@@ -453,15 +455,28 @@ def test_a_step_back_from_a_link_follows_the_file_system(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "write",
+    ("write", "path", "words"),
     [
-        lambda: cg.compare(cg.day("quiet"), ["fifo"], range(2), out=""),
-        lambda: FIGURES["gantt"].write("", None),
+        *(
+            (write, path, words)
+            for write in (
+                lambda path: cg.compare(cg.day("quiet"), ["fifo"], range(2), out=path),
+                lambda path: FIGURES["gantt"].write(path, None),
+            )
+            for path, words in (
+                ("", "must be a path, not empty (. is the current folder)"),
+                ("a\0", r"(='a\x00') must be a valid file name"),
+                ("\ud800", r"(='\ud800') must be a valid file name"),
+            )
+        ),
+        (files.check_named, "a\0", r"name of a file(='a\x00') must be a valid file"),
     ],
 )
-def test_an_empty_path_is_no_folder(write, tmp_path, monkeypatch):
+def test_an_empty_or_impossible_path_is_refused(
+    write, path, words, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    check_refused(write, ["must be a path, not empty (. is the current folder)"])
+    check_refused(lambda: write(path), [words])
     assert list(tmp_path.iterdir()) == []
 
 

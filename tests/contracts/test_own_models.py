@@ -130,8 +130,7 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
     def hold(view):
         return [] if view.running else zip(view.queue, view.free)
 
-    run = cg.simulate(Shop(moves, 1, slots=2), hold)
-    assert run.jobs["finish_s"].tolist() == [100]
+    assert cg.simulate(Shop(moves, 1, slots=2), hold).jobs["finish_s"].tolist() == [100]
 
 
 def test_moving_a_job_in_the_instant_of_its_dispatch_is_an_error():

@@ -249,8 +249,7 @@ def test_the_reference_has_what_scripts_and_pages_import(monkeypatch):
 def test_a_generated_page_equals_the_output_of_the_package(monkeypatch, name):
     """After a change of names or docstrings: python docs/api.py."""
     monkeypatch.syspath_prepend(DOCS)
-    api = importlib.import_module("api")
-    page = api.PAGES[name]()
+    page = importlib.import_module("api").PAGES[name]()
     assert (DOCS / name).read_text(encoding="utf-8") == page
     assert ":`" not in page, "a role of Sphinx"
 

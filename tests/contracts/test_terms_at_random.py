@@ -193,5 +193,4 @@ def test_on_spot_every_policy_completes_all_jobs(
         for row in run.jobs
     )
     assert sum(run.held_s) == pytest.approx(held_s, abs=1e-6)
-    again = cg.simulate(scenario, policy, seed)
-    assert again.jobs.tobytes() == run.jobs.tobytes()
+    assert cg.simulate(scenario, policy, seed).jobs.tobytes() == run.jobs.tobytes()

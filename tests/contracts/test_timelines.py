@@ -256,8 +256,7 @@ def test_a_job_holding_a_resource_has_a_claim(seen):
 
 def test_claims_are_rows_that_take_time(seen):
     claims, visits = seen.timeline.claims, seen.timeline.visits
-    assert claims.dtype == CLAIM
-    assert visits.dtype == VISIT
+    assert (claims.dtype, visits.dtype) == (CLAIM, VISIT)
     assert (claims["to_s"] > claims["from_s"]).all()
     assert set(claims["job"].tolist()) <= set(visits["job"].tolist())
     assert len(set(visits["job"].tolist())) == len(visits)

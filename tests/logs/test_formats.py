@@ -630,8 +630,7 @@ def test_columns_of_other_names_are_mapped(file, told):
         ["run", "waiting", "machines=1", "--policy", "njw"],
     ):
         status, out, _ = told(*command, f"trace={path}", *words, "--format", "csv")
-        assert status == 0
-        assert [row["job_id"] for row in csv_rows(out)] == ["a", "b"]
+        assert (status, *(row["job_id"] for row in csv_rows(out))) == (0, "a", "b")
 
 
 def test_a_mapped_log_survives_a_scenario_file(file, tmp_path):

@@ -180,8 +180,7 @@ def test_halves_that_differ_are_reported_and_the_second_is_compared_with_the_fir
     ],
 )
 def test_the_last_status_is_seen_for_a_step_and_a_half(time_s, status):
-    numbered = made(range(len(time_s)))
-    polls = Polls(replace(numbered, time_s=np.array(time_s, float)))
+    polls = Polls(replace(made(range(len(time_s))), time_s=np.array(time_s, float)))
     assert polls.status.tolist() == [*status]
 
 
@@ -203,15 +202,47 @@ def test_the_mean_time_until_low_stock_ends_by_hand(holding, low, recovery_s):
 
 def test_runs_and_gaps_by_hand():
     polls = Polls(made([2, 2, 0, 0, 0, 2, -1, -1, 0, 2], 3600.0))
-    assert polls.gaps_h == [2.0]
-    # four steps begin in Low stock with a successor seen, two of them leave it
-    assert polls.run_h(low=True) == pytest.approx(2 / 1)
-    assert polls.run_h(low=False) == pytest.approx(4 / 2)
-    assert polls.shares == [0.5, 0.0, 0.5]
-    for status in ([2] * 9, [0, -1] * 5, [-1] * 9):  # no variance, pairs, or polls
-        assert np.isnan(Polls(made(status)).correlation(1 / 6)).all()
+    assert (polls.gaps_h, polls.shares) == ([2.0], [0.5, 0.0, 0.5])
+    # two steps begin in Low stock with a successor seen, one of them leaves it
+    assert [polls.run_h(low) for low in (True, False)] == pytest.approx([2 / 1, 4 / 2])
+    for status, lag_h in (
+        ([2] * 9, 1 / 6),  # no variance
+        ([0, -1] * 5, 1 / 6),  # no pairs
+        ([0, 2] * 5, 10 / 6),
+        ([0, 2] * 5, 1 / 15),  # no step
+        ([-1] * 9, 1 / 6),  # no polls
+    ):
+        assert np.isnan(Polls(made(status)).correlation(lag_h)).all()
     # ten million steps are allowed
     assert Polls(replace(made([0] * 4), time_s=np.array([0, 1, 2, 1e7]))).step_s == 1
+
+
+def test_the_drift_by_hand():
+    """Low stock at 2, 5, ... of the 24 polls of ten days; of nine days too little is
+    known.
+    """
+    low = np.array([2, 5, 4, 8, 6, 11, 9, 10, 7, 8])
+    status = (np.arange(24) < low[:, None]).ravel() * 2
+    apart = (low - np.repeat([5, 9], 5)) / 0.24
+    width = 2 * cg.statistics.mean(apart, in_order=True).half_width
+    for days, expected in ((10, (4 / 0.24, width)), (9, (4.25 / 0.24, math.nan))):
+        drift = Polls(made(status[: 24 * days], 3600.0)).drift_pct
+        assert drift == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("run", "scales"),
+    [
+        # at each poll: the least of each, tau a step, s a step / ln 1e9, and p 1/2
+        (1, (600.0, 29.0, 0.5, 600)),
+        (144, None),  # every day: no second scale
+        (1000, (2_592_000.0, 0.0, 1.0, 0)),  # never: the greatest tau, 30 days
+    ],
+)
+def test_the_scales_of_stock_that_alternates_after_so_many_polls(run, scales):
+    status = np.arange(144 * 6) // run % 2 * 2
+    model = PolledModel(Polls(made(status)), np.array([(0.5, 0.0, 0.5)] * 24))
+    assert model.two_scales() == pytest.approx(scales or model.one_scale(), rel=1e-5)
 
 
 def test_a_formula_is_evaluated_pair_by_pair():
@@ -220,14 +251,15 @@ def test_a_formula_is_evaluated_pair_by_pair():
     chances = (1 + rng.multinomial(17, [0.4, 0.2, 0.4], 24)) / 20
     parts = (np.arange(20) + 0.5)[:, None] / 20
     x = (parts > np.cumsum(chances, axis=1)[:, None, :2]).sum(axis=2)  # (hours, parts)
-    status, hour = rng.integers(-1, 3, 200), (5 + np.arange(200) // 3) % 24
+    status, hour = rng.integers(-1, 3, 300), (5 + np.arange(300) // 3) % 24
+    status[72:144] = -1  # a day without polls; the last one has not all lags
     model = PolledModel(
         Polls(made(status, 1200.0, start=datetime(2025, 1, 1, 5))), chances
     )
     known = x[hour[status >= 0]]
 
     def pairs_of(lag):
-        for n in range(200 - lag):
+        for n in range(300 - lag):
             if min(status[n], status[n + lag]) >= 0:
                 yield n, x[hour[n]], x[hour[n + lag]], status[n], status[n + lag]
 
@@ -249,8 +281,7 @@ def test_a_formula_is_evaluated_pair_by_pair():
         _, first, then, before, after = map(np.array, zip(*pairs_of(lag)))
         same, means = np.mean(first * then, axis=1), (first.mean(1), then.mean(1))
         apart = means[0] * means[1]
-        left = np.sum((before - means[0]) * (after - means[1]))
-        kept = left / np.sum(same - apart)
+        kept = np.sum((before - means[0]) * (after - means[1])) / np.sum(same - apart)
         assert model.kept(lag) == pytest.approx((kept, len(before)))
         covariance = np.mean(0.3 * same + 0.7 * apart) - known.mean() ** 2
         assert model.correlation(lag, 0.3) == pytest.approx(covariance / known.var())
@@ -262,8 +293,17 @@ def test_a_formula_is_evaluated_pair_by_pair():
         ends = (one.mean(1) - stays).sum()
         assert model.runs(low, 0.3) == pytest.approx((stays.sum(), ends))
     lags = (1, 2, 3, 5, 7, 11, 16, 24, 36)
-    gains = [np.mean([gain(lag, day) for lag in lags]) for day in range(3)]
+    gains = [np.mean([gain(lag, day) for lag in lags]) for day in (0, 2, 3)]
     assert model.tells_more(MANY, FEW) == pytest.approx(gains)
+
+
+def test_a_fit_takes_two_days_and_is_compared_with_the_second_half_of_four():
+    """Of stock that is certain in every hour, tau is 0."""
+    statuses = (np.arange(polls) % 2 * 2 for polls in (48, 96, 97))
+    fits = [cg.fit_stock(made(status, 3600.0)) for status in statuses]
+    assert [fit.stock.persistence_s for fit in fits] == [0.0] * 3
+    assert fits[0].later is fits[1].later is None
+    assert fits[2].later.polls.seen.sum() == 49
 
 
 test_snapshots_that_are_too_short_or_sparse_are_rejected = refusals(
@@ -271,6 +311,7 @@ test_snapshots_that_are_too_short_or_sparse_are_rejected = refusals(
         made([0, 2] * 10),
         "length of the series of A(='3.2 h') must be at least 48 h for a fit",
     ),
+    (made([0] * 287), "length of the series of A(='47.7 h') must be at least 48 h"),
     (made([-1] * 300), "snapshots of A that were fetched(=0) must be at least one"),
     (made([0, 1] * 60, 7200.0), "time between snapshots of A(='7200 s') must be"),
     (made([0]), "snapshots of A(=1) must be at least two"),
@@ -289,10 +330,9 @@ def test_a_replay_holds_each_status_until_the_next_fetched_one():
 
 def test_series_with_dates_keep_their_distance():
     one = made([0, 2], 600.0, "A", datetime(2025, 1, 1, 6))
-    other = made([0, 2], 600.0, "B", datetime(2025, 1, 1, 7))
-    first, second = series_of([one, other])
-    assert (first.times_s, second.times_s) == ((0.0, 600.0), (0.0, 4200.0))
-    assert (first.start_h, second.start_h) == (6.0, 6.0)
+    first, second = series_of([one, made([0, 2], 600.0, "B", datetime(2025, 1, 1, 7))])
+    assert (first.times_s, first.start_h) == ((0.0, 600.0), 6.0)
+    assert (second.times_s, second.start_h) == ((0.0, 4200.0), 6.0)
     check_refused(
         lambda: series_of([one, made([0, 2])]), "all with dates or all without dates"
     )
@@ -314,10 +354,9 @@ def test_series_without_dates_of_a_file_keep_their_distance_and_begin_again_toge
         (3600.0, 1.0),
     ]
     first, second = series_of(both)
-    assert (first.times_s, first.statuses) == ((0.0, 1800.0), (0, 2))
-    assert (second.times_s, second.statuses) == ((0.0, 6000.0), (0, 2))
-    assert first.length_s == second.length_s == 7200
-    assert first.start_h == second.start_h == 0
+    assert (first.times_s, second.times_s) == ((0.0, 1800.0), (0.0, 6000.0))
+    for series in (first, second):
+        assert (series.statuses, series.length_s, series.start_h) == ((0, 2), 7200, 0)
 
 
 @pytest.fixture
@@ -345,8 +384,7 @@ def test_stock_models_survive_a_file(snapshots, tmp_path, capsys):
     assert result.stock == tuple(fit.stock for fit in fits)
     assert (result.prices, result.series) == ({"new": 3.5, "old": 0.5}, ())
     assert measured_toml(fits) == path.read_text()
-    out = capsys.readouterr().out
-    words = [line.split()[0] for line in out.splitlines() if line]
+    words = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line]
     assert words == ["snapshots", "type", "new", "old", "the", "type", "new", "old"]
 
 
@@ -354,8 +392,8 @@ def test_a_scenario_on_a_market_has_its_stock_prices_and_series(snapshots):
     day = cg.day("quiet", jobs=10)
     names = {"RTX 3090": "new", "RTX A4000": "old"}
     result = cg.on_market(day, cg.measured(snapshots), names, "now")
-    assert [each.gpu for each in result.market.stock] == list(names)
-    assert [each.gpu for each in result.market.series] == list(names)
+    for parts in (result.market.stock, result.market.series):
+        assert [part.gpu for part in parts] == list(names)
     assert [gpu.price_usd_per_h for gpu in result.gpus] == [3.5, 0.27, 0.25, 0.5]
     assert [gpu.price_usd_per_h for gpu in result.slots] == [3.5, 0.27, 0.25, 0.5, 3.5]
     assert result.known().market.series == ()
@@ -393,12 +431,12 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
     ],
 )
 def test_an_invalid_stock_model_file_is_reported(text, told, file):
-    path = file(text, "laws.toml")
-    check_refused(lambda: cg.measured(path), [told])
+    check_refused(lambda: cg.measured(file(text, "laws.toml")), [told])
 
 
-def test_a_stock_model_file_is_not_opened_if_no_text_may_name_one(file):
-    path = file(LAWS, "laws.toml")
+@pytest.mark.parametrize("name", ["laws.toml", "laws.csv"])
+def test_a_market_file_is_not_opened_if_no_text_may_name_one(name, file):
+    path = file(LAWS, name)
     with (
         naming_nothing(),
         pytest.raises(cg.InputError, match="opened only with --run-code"),
@@ -414,11 +452,9 @@ def test_the_report_lists_shares_runs_gaps_and_correlations(file, capsys):
     [row] = json.loads(
         output(capsys, "market", "report", str(path), "--format", "json")
     )["figures"]
-    assert (row["type"], row["snapshots"], row["gaps"]) == ("zone", 400, 0)
-    assert (row["high_pct"], row["low_pct"]) == (50, 50)
-    assert row["low_run_h"] == pytest.approx(0.5, rel=0.01)
-    assert row["r_0.5h"] == pytest.approx(-1)
-    assert row["low_pct_by_hour"] == [50.0] * 24
+    names = ("type", "snapshots", "gaps", "high_pct", "low_pct", "low_pct_by_hour")
+    assert [row[name] for name in names] == ["zone", 400, 0, 50, 50, [50.0] * 24]
+    assert (row["low_run_h"], row["r_0.5h"]) == pytest.approx((0.5, -1))
     assert "share of Low stock by hour of day, %" in output(
         capsys, "market", "report", str(path)
     )

@@ -17,8 +17,7 @@ from cgrsp_simpy.market.series import Series, read_market, read_series
 @given(st.lists(st.booleans(), min_size=1, max_size=30))
 def test_a_series_keeps_the_status_of_every_poll(status):
     series = Series.of("a", 60, status)
-    assert series.status.tolist() == status
-    assert series.availability == np.mean(status)
+    assert (series.status.tolist(), series.availability) == (status, np.mean(status))
     assert series.runs_s(True).sum() == 60 * sum(status)
     assert series.runs_s(False).sum() == 60 * (len(status) - sum(status))
     for up in (True, False):
@@ -114,11 +113,9 @@ def tracked(at, high=0, medium=0, low=0, price=2.5):
 
 
 def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(file):
-    path = file(trace([0, 3, 16, 16, 0]), "us-east-1a_v100_1.json")
-    [own] = read_market(path)
+    [own] = read_market(file(trace([0, 3, 16, 16, 0]), "us-east-1a_v100_1.json"))
     assert (own.gpu, own.status.tolist()) == ("us-east-1a_v100_1", [2, 1, 0, 0, 2])
-    assert own.time_s.tolist() == [0, 600, 1200, 1800, 2400]
-    assert (own.start, own.start_h) == (None, 0.0)
+    assert (own.start, own.start_h, *own.time_s) == (None, 0, 0, 600, 1200, 1800, 2400)
 
 
 def test_prices_of_a_spot_trace_are_read(tmp_path):
@@ -142,10 +139,9 @@ def test_the_best_label_of_offers_counts_and_no_offers_mean_not_fetched(tmp_path
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     [own] = read_market(path)
     assert (own.gpu, own.start_h) == ("H100 SXM5", 21.5)
-    assert own.status.tolist() == [2, 1, 0, -1]
-    assert own.time_s.tolist() == [0, 1800, 3600, 5400]
-    assert own.price_usd_per_h.tolist()[:3] == [2.5] * 3
-    assert math.isnan(own.price_usd_per_h[3])
+    columns = np.transpose([own.time_s, own.status, own.price_usd_per_h])
+    expected = (0, 2, 2.5), (1800, 1, 2.5), (3600, 0, 2.5), (5400, -1, math.nan)
+    assert np.array_equal(columns, expected, equal_nan=True)
 
 
 def test_a_table_may_hold_several_types_by_name_or_number(file):
@@ -186,6 +182,7 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         ("time,status\n0,lo\n", "unknown status in line 2 'lo'; did you mean 'low'?"),
         ("time,status\n0,-1\n", "unknown status in line 2 '-1'"),
         ("time,status\n0,low,1\n", "line 2: 3 cells, not 2"),
+        ("time,status\n0,low\n \n,\n", "line 4: time(='') must be seconds, or a"),
         (
             "time,status\nnoon,low\n",
             "line 2: time(='noon') must be seconds, or a timestamp",
@@ -294,8 +291,7 @@ def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
     )
     one, two = read_market(file(text))
     assert (one.gpu, two.gpu) == ("g5.xlarge us-east-1a", "g5.xlarge us-east-1b")
-    assert one.time_s.tolist() == [0, 10_800]
-    assert one.price_usd_per_h.tolist() == [0.4012, 0.4107]
+    assert [*zip(one.time_s, one.price_usd_per_h)] == [(0, 0.4012), (10_800, 0.4107)]
     assert one.status.tolist() == [0, 0] and two.begins_s == 500
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.decide.gaps import over_seeds
 from cgrsp_simpy.market.model import CLOCKS
-from cgrsp_simpy.market.stock import Stock, last_poll_s
+from cgrsp_simpy.market.stock import Stock, last_poll_s, law_changes_s
 from cgrsp_simpy.studies.subject import subject_of
 
 GPU = cg.THESIS_GPUS[0]
@@ -271,8 +272,23 @@ def test_a_policy_knows_the_model_of_a_replay_and_not_its_future():
         series=(recorded(GPU.name, [0, 2, 1]),), persistence_s=60, sight="now"
     )
     known = cg.Scenario("replay", day.workload, market=market).known().market
-    assert known.series == ()
-    assert (known.persistence_s, known.sight) == (60, "now")
+    assert (known.series, known.persistence_s, known.sight) == ((), 60, "now")
+
+
+@pytest.mark.parametrize("start_h", [0.1, 7.7, 13.3, 22.9])
+def test_the_chances_change_in_order_at_the_hours_of_the_clock(start_h):
+    """Never too early, and at most a nanosecond late, by exact fractions of hours."""
+    hours = (0, 0.7, 8.3, 17.9)
+    market = cg.Market(cg.Clock([(hour, 1.0) for hour in hours], start_h))
+    times_s = law_changes_s(market, 0.0, 3 * 24 * HOUR)
+    exact_s = [
+        ((Fraction(hour) - Fraction(start_h)) % 24 + 24 * day) * 3600
+        for day in range(3)
+        for hour in hours
+    ]
+    late_s = [Fraction(s) - exact for s, exact in zip(times_s, sorted(exact_s))]
+    assert len(late_s) == 12 and -1e-10 < min(late_s) <= max(late_s) < 1.05e-9
+    assert all(market.band(at_s) != market.band(at_s - 1e-8) for at_s in times_s)
 
 
 # ---- tables and files ----

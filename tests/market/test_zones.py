@@ -27,14 +27,16 @@ def test_a_run_uses_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_short_series_starts_again_and_this_is_noted():
-    trace = Traces(
-        (Series.of("a", 3600, [True] * 10 + [False, True, True, False]),), 0.7
-    )
-    assert (
-        "a: the 5.0 h after the history are shorter than the run of 10.0 h"
-        in subject_of(Scenario(trace, 8.0, 10.0)).report.note
-    )
+def test_a_series_shorter_than_a_run_or_than_another_is_reported(caplog):
+    short = Series.of("a", 3600, [True] * 10 + [False, True, True, False])
+    notes = [
+        subject_of(Scenario(Traces((short,), 0.7), 4.0, deadline_h)).report.note
+        for deadline_h in (5.0, 10.0)
+    ]
+    text = "a: the 5.0 h after the history are shorter than the run of 10.0 h"
+    assert [text in note for note in notes] == [False, True]
+    Scenario(Traces((short, Series.of("b", 3600, [True] * 20)), 0.7), 4.0, 5.0)
+    assert caplog.messages == ["a, b: series of different length, cut to the shortest"]
 
 
 def test_zones_of_a_made_up_market_do_not_depend_on_their_number():
@@ -56,7 +58,7 @@ def test_the_generated_market_has_the_requested_mean_times():
 # ---- prices, several steps, on demand ----
 
 
-@pytest.mark.parametrize("hours", [7, 50])  # there are 42 after the history
+@pytest.mark.parametrize("hours", [7, 42, 50])  # there are 42 after the history
 def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
     """Polls, prices and histories of zones and of on demand, of several steps, are
     those from one time on, and from the end of the history on after the end.
@@ -85,7 +87,7 @@ def test_a_run_starting_later_uses_a_later_part_of_its_series(hours):
         ]
         [start] = (
             start
-            for start in range(216, 721 - 12 * hours if hours < 42 else 720)
+            for start in range(216, 721 - 12 * hours if hours <= 42 else 720)
             if all(
                 (values == recorded[(216 + (start - 216 + steps) % 504) // finer]).all()
                 for values, (recorded, finer) in zip(met, columns)

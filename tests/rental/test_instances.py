@@ -187,13 +187,21 @@ def test_stock_by_a_law_runs_out_as_often_as_it_should():
     assert abs(count - expected) < 4 * expected**0.5
 
 
-@pytest.mark.parametrize("chances", [(0.5, 0.5, 0.0), (0.0, 0.0, 1.0)])
-def test_stock_that_is_never_or_always_low_does_not_run_out(chances):
-    law = cg.HourlyStock("G", [chances] * 24)
-    assert (
-        Stock(cg.Market(stock=(law,), persistence_s=900.0), 3).runs_out_s(GPU, 5.0)
-        == NEVER
+@pytest.mark.parametrize(
+    ("chances", "first_s"),
+    [
+        ([(0.5, 0.5, 0.0)] * 24, NEVER),
+        ([(0.0, 0.0, 1.0)] * 24, NEVER),
+        # Low in one hour of the day; the clock begins at 8
+        ([(0.0, 0.0, 1.0), *[(1.0, 0.0, 0.0)] * 23], 16 * 3600),
+        ([*[(1.0, 0.0, 0.0)] * 23, (0.0, 0.0, 1.0)], 15 * 3600),
+    ],
+)
+def test_stock_runs_out_only_if_it_is_low_at_times(chances, first_s):
+    stock = Stock(
+        cg.Market(stock=(cg.HourlyStock("G", chances),), persistence_s=900.0), 3
     )
+    assert stock.runs_out_s(GPU, 5.0) == first_s
 
 
 # ---- properties of any run ----

@@ -19,8 +19,7 @@ from cgrsp_simpy.studies.subject import subject_of
 def test_a_model_stays_an_ordinary_function():
     env = simpy.Environment()
     assert bank(env, cg.Draw(3), tellers=3, until_s=600) is None
-    assert env.now == 600
-    assert bank.__name__ == "bank"
+    assert (env.now, bank.__name__) == (600, "bank")
     assert pickle.loads(pickle.dumps(bank)) is bank
 
 
@@ -31,8 +30,7 @@ def test_alternatives_use_the_same_draws():
         for policy in ("tellers=2", "tellers=3")
     ]
     assert arrivals[0] == arrivals[1]
-    alone = cg.compare(bank, [{"tellers": 3}], seeds=[4]).rows[0]
-    assert alone == study.rows[6 + 4]
+    assert cg.compare(bank, [{"tellers": 3}], seeds=[4]).rows[0] == study.rows[6 + 4]
 
 
 def test_alternatives_are_parameters_functions_and_other_models():
@@ -156,8 +154,7 @@ def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
         return {"figure": value}
 
     study = cg.compare(model, [{}], seeds=[0], out=tmp_path)
-    assert study.rows[0]["figure"] == value
-    assert study.note == ""
+    assert (study.rows[0]["figure"], study.note) == (value, "")
     assert cg.compare(model, [{}], seeds=[0], out=tmp_path).rows == study.rows
 
 
@@ -210,8 +207,7 @@ def test_another_version_of_the_function_is_another_study(tmp_path):
 def test_a_run_has_a_row_per_process_and_one_per_request():
     run = cg.simulate(bank, seed=1)
     jobs, requests = run.jobs, run.requests
-    assert len(jobs) == len(requests)
-    assert set(jobs["process"]) == {"customer"}
+    assert [*jobs["process"]] == ["customer"] * len(requests)
     started = jobs[~np.isnan(jobs["start_s"])]
     assert started["wait_s"] == pytest.approx(started["start_s"] - started["submit_s"])
     assert run.summary()["desk_wait"] == pytest.approx(started["wait_s"].mean())
@@ -239,16 +235,14 @@ def two_visits(env, work, until=None, stations=1):
 def test_a_process_of_several_requests_waits_in_all():
     run = cg.simulate(cg.model(lambda env: two_visits(env, 3, stations=2)))
     columns = run.jobs[["wait_s", "claims", "finish_s"]]
-    assert columns.tolist() == [(0, 2, 6), (3, 2, 9)]
-    assert run.timeline.end_s == 9
+    assert (columns.tolist(), run.timeline.end_s) == ([(0, 2, 6), (3, 2, 9)], 9)
 
 
 def test_records_are_in_seconds_and_figures_in_the_models_unit():
     run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2)))
-    assert run.summary()["desk0_wait"] == 1
-    assert run.jobs["wait_s"].tolist() == [0, 7200]
-    assert run.timeline.end_s == 4 * 3600
-    assert run.series("desk0", "wait")[1].tolist() == [0, 2]
+    assert (run.jobs["wait_s"].tolist(), run.timeline.end_s) == ([0, 7200], 4 * 3600)
+    waits = run.series("desk0", "wait")[1].tolist()
+    assert (waits, run.summary()["desk0_wait"]) == ([0, 2], 1)
 
 
 def test_figures_by_process_leave_the_warm_up_out():

@@ -370,6 +370,15 @@ EQUAL: dict[tuple[str, str], str] = {
         "part = since_s / (max(span_s, since_s.max()) or 1.1) * parts",
     ): "of no time, every part is the first",
     (
+        "decide/recommend.py",
+        "LEVELS = [level for number in range(5)"
+        " for level in combinations(CHANGES, number)]",
+    ): "there are no four of three kinds of change",
+    (
+        "decide/month.py",
+        "scenario, policy, month_day.seed, records=True, engine=engine",
+    ): "only the totals of a day are used: records only take memory",
+    (
         "decide/gaps.py",
         "lines += [(0, 2, 0), (1, 0, 0)]",
     ): "twice a number is at least 0 if the number is",

@@ -215,11 +215,12 @@ def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most
     assert beyond[:-1] == pytest.approx(
         later(u[:-1]), abs=1e-9 if most_s == 20 else 1e-3
     )
-    assert beyond[-1] == 0 and later(u[-1:]) < 1e-3
+    assert beyond[-1] == 0 and later(u[-1:]) < factor.sf(level.most)
     fine = np.arange(0, u[-1], 0.5) + 0.25
     summed = np.concatenate([[0], np.cumsum(later(fine)) * 0.5])[::20]
     assert held_s == pytest.approx(summed[: len(u)], abs=0.05)
     assert holds.mean_s[0, 0, 0] == held_s[-1] <= 600 + (20 + most_s) / 2
+    assert factor.sf(level.most) == pytest.approx(1e-3)
 
 
 @pytest.mark.slow

@@ -217,6 +217,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "NumPy computes any negative length",
     (
         "analysis/statistics.py",
+        "allowed = np.where(np.isinf(magnitudes), 1, rounding)[order]",
+    ): "an infinite number is apart from every finite one",
+    (
+        "analysis/statistics.py",
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",
     (

@@ -82,6 +82,7 @@ EQUAL: dict[tuple[str, str], str] = {
                 "if left * 1:  # only fractions have rounding errors",
             ),
             ("engine/ledger.py", "if left * 1:"),
+            ("engine/ledger.py", "if left % 2:"),
         ],
         "whole amounts are exact: the condition only saves time",
     ),

@@ -82,6 +82,7 @@ EQUAL: dict[tuple[str, str], str] = {
                 "if left * 1:  # only fractions have rounding errors",
             ),
             ("engine/ledger.py", "if left * 1:"),
+            ("engine/ledger.py", "if left % 2:"),
         ],
         "whole amounts are exact: the condition only saves time",
     ),
@@ -215,6 +216,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "hgsp/instance.py",
         ").reshape(-2, len(numbers))",
     ): "NumPy computes any negative length",
+    (
+        "analysis/statistics.py",
+        "allowed = np.where(np.isinf(magnitudes), 1, rounding)[order]",
+    ): "an infinite number is apart from every finite one",
     (
         "analysis/statistics.py",
         "least, most = most, 3 * most",
@@ -369,6 +374,15 @@ EQUAL: dict[tuple[str, str], str] = {
         "decide/advice.py",
         "part = since_s / (max(span_s, since_s.max()) or 1.1) * parts",
     ): "of no time, every part is the first",
+    (
+        "decide/recommend.py",
+        "LEVELS = [level for number in range(5)"
+        " for level in combinations(CHANGES, number)]",
+    ): "there are no four of three kinds of change",
+    (
+        "decide/month.py",
+        "scenario, policy, month_day.seed, records=True, engine=engine",
+    ): "only the totals of a day are used: records only take memory",
     (
         "decide/gaps.py",
         "lines += [(0, 2, 0), (1, 0, 0)]",

@@ -166,7 +166,7 @@ def mmc_patience(
         total = scale / erlang_b(numbers - 1, load) + arrival_rate * j
     left = end * arrival_rate / capacity / total
     wait = arrival_rate / total * (moment + b * end / capacity)
-    served = np.minimum(1.0, load * (1 - left) / numbers)
+    served = load * (1 - left) / numbers
     return Patience(arrival_rate * j / total, wait, served, left)
 
 
@@ -229,10 +229,11 @@ def mmck(
     numbers, load = _rates(arrival_rate, service_rate, servers)
     ratio = np.asarray(load / numbers)[..., np.newaxis]
     waiting = np.arange(places + 1)
-    # Scaled by r^-q if r > 1, to avoid overflow.
-    shift = np.where(ratio > 1, places, 0)
-    powers = erlang_b(numbers, load)[..., np.newaxis] * ratio ** (waiting - shift)
-    powers = powers / (ratio**-shift + powers[..., 1:].sum(-1, keepdims=True))
+    # Divided by r^q if r > 1, to avoid overflow.
+    up, down = np.minimum(ratio, 1), np.minimum(1 / ratio, 1)
+    powers = up**waiting * down ** (places - waiting)
+    powers = erlang_b(numbers, load)[..., np.newaxis] * powers
+    powers = powers / (down**places + powers[..., 1:].sum(-1, keepdims=True))
     left = powers[..., -1]
     wait = (powers * waiting).sum(-1) / arrival_rate
     return Patience(powers[..., :-1].sum(-1), wait, load * (1 - left) / numbers, left)

@@ -465,7 +465,8 @@ def mser5(series: Values) -> int:
     Simulation Conference, 755-760.
     """
     x = _series(series, 2 * MSER_BATCH)
-    y = x[: len(x) // MSER_BATCH * MSER_BATCH].reshape(-1, MSER_BATCH).mean(axis=1)
+    number = len(x) // MSER_BATCH
+    y = x[: number * MSER_BATCH].reshape(number, MSER_BATCH).mean(axis=1)
     # the sums below lose no digits to a large mean, nor to a large transient
     y = y - np.median(y)
     left = np.arange(len(y), 0, -1)

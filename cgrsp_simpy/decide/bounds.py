@@ -279,7 +279,7 @@ class _Program:
         due_counts = self.problem.units.miss or self.problem.units.late
 
         def spans(job: Group) -> tuple[float, float, int]:
-            due = job.deadline_s // span_s if due_counts else 0.0
+            due = due_counts and job.deadline_s // span_s
             return job.submit_s // span_s, due, job.c
 
         return [
@@ -302,13 +302,13 @@ class _Program:
         constant function as long as the shortest occupation.
         """
         problem, end = self.problem, self.problem.end
-        first = int(problem.jobs[0].submit_s // problem.step_s)
+        first = int(problem.jobs[0].submit_s / problem.step_s)
         cuts = {*problem.changes, *([first] if first >= self.width else [])}
         middle = np.arange(end) + 0.5
         knots = sorted({*range(0, end + 1, self.width), *cuts})
         block = round(float(problem.holds.mean_s.min()) / problem.step_s)
         shapes = []
-        for before, knot, after in zip([0, *knots], knots, [*knots[1:], end]):
+        for before, knot, after in zip(knots[:1] + knots, knots, [*knots[1:], end]):
             up = np.where(
                 (before < middle) & (middle < knot),
                 (middle - before) / max(knot - before, 1),
@@ -421,12 +421,10 @@ class _Program:
         return value, wanted
 
     def _drop(self, solution: scipy.optimize.OptimizeResult) -> None:
-        """Drop columns that are unused, need a slot and have a large reduced cost."""
+        """Drop columns that are unused and have a large reduced cost."""
         reduced = solution.lower.marginals
         most = np.sort(reduced)[: KEPT * len(self.groups)][-1]
-        keep = np.flatnonzero(
-            (solution.x > 0) | (reduced <= most) | (np.diff(self.used.indptr) == 0)
-        )
+        keep = np.flatnonzero(solution.x.astype(bool) | (reduced <= most))
         self.cost = self.cost[keep]
         self.row = self.row[keep]
         self.used = self.used[keep]
@@ -435,7 +433,8 @@ class _Program:
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Convert prices per pool and basis function to prices per pool and step."""
-        return np.asarray(price.reshape(len(self.problem.slots), -1) @ self.basis.T)
+        shape = len(self.problem.slots), self.basis.shape[1]
+        return np.asarray(price.reshape(shape) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
         """Return the bound for individual jobs at prices per pool and step."""

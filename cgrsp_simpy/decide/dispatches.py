@@ -145,7 +145,7 @@ class Dispatches:
         self.end = math.ceil(end_s / step_s - AFTER_S)
         begins_s = [step * step_s for step in range(self.end)]
         changes_s = {at_s for gpu in gpus for at_s in stock.changes_s(gpu, 0.0, end_s)}
-        pieces = {(int(at_s // step_s), kind_of(at_s)) for at_s in changes_s}
+        pieces = {(int(at_s / step_s), kind_of(at_s)) for at_s in changes_s}
         pieces |= {(step, kind_of(at_s)) for step, at_s in enumerate(begins_s)}
         pieces |= {
             (step, kind_of(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)
@@ -163,7 +163,7 @@ class Dispatches:
         days_s = np.arange(0.0, end_s, DAY_S).tolist()
         self.changes = sorted(
             {
-                int((day_s + at_s + AFTER_S) // step_s)
+                int((day_s + at_s + AFTER_S) / step_s)
                 for day_s in days_s
                 for at_s in hours_s
                 if AFTER_S < day_s + at_s < end_s
@@ -179,9 +179,7 @@ class Dispatches:
         """
         holds, types = self.holds, list(range(len(self.pool)))
         shares = np.bincount([job.c for job in self.jobs]) / len(self.jobs)
-        arrived = np.bincount(
-            [int(job.submit_s // bin_s) for job in self.jobs]
-        ).tolist()
+        arrived = np.bincount([int(job.submit_s / bin_s) for job in self.jobs]).tolist()
         left, bins = 0.0, 0
         most = 2 * MOST_STEPS * STEP_S / bin_s
         while bins < len(arrived) or (left > 0 and bins < most):
@@ -248,7 +246,7 @@ class Dispatches:
             self.units,
             self.levels[job.c].weight,
         )
-        first = int(np.searchsorted(self.steps, int(job.submit_s // self.step_s)))
+        first = int(np.searchsorted(self.steps, int(job.submit_s / self.step_s)))
         cost: np.ndarray = least[job.c, first:] - units.wait * weight * job.submit_s
         v, types = self.kind[first:], np.arange(cost.shape[1])
         slack = math.ceil(job.deadline_s / self.step_s) - self.steps[first:, None]

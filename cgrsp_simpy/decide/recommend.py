@@ -360,7 +360,7 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
         "dispatch_s": columns["submit_s"],
         "start_s": start_s,
         "finish_s": start_s + service_s,
-        "cost_usd": 0.0 * service_s,
+        "cost_usd": np.zeros_like(service_s),
     }
     totals = Totals.of(scenario.workload.classes)
     totals.add(columns)

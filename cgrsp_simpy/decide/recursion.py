@@ -80,7 +80,7 @@ def least_cost(problem: Dispatches, scenario: Scenario) -> float:
                 candidate = np.full(shape, math.inf)
                 for g in indices:
                     later = np.tensordot(ends[job.c, g][first:], after, 1)
-                    later += cost[:, g].reshape(-1, *[1] * (len(shape) - 1))
+                    later += cost[:, g].reshape(len(cost), *[1] * (len(shape) - 1))
                     candidate[steps] = np.minimum(
                         candidate[steps], np.minimum.reduceat(later, begins)
                     )

@@ -79,7 +79,7 @@ class Ledger:
                 self._resources[number].shortage(self.free[number], amount)
             )
         self.free[number] = left
-        if left <= 0:
+        if not left:
             self.mask &= ~(1 << number)
             self._resources[number].filled_by = claim
             self.view.on_full(number)
@@ -91,7 +91,7 @@ class Ledger:
             self.measure_closed()  # with the amount that was withheld until now
             left = self._withheld[number] + amount
             self._withheld[number] = snapped(left, self._resources[number].size)
-        elif amount > 0:
+        elif amount:
             left = self.free[number] + amount
             if left % 1:
                 left = snapped(left, self._resources[number].size)
@@ -113,7 +113,7 @@ class Ledger:
         self._closed_since[number] = self._env.now
         self.free[number] = 0.0
         self.mask &= ~(1 << number)
-        if left > 0:
+        if left:
             self.view.on_full(number)
         return True
 
@@ -125,7 +125,7 @@ class Ledger:
         self.measure_closed()
         del self.closed[number], self._closed_since[number]
         left = self._withheld.pop(number)
-        if left > 0:
+        if left:
             self._make_available(number, left)
         return True
 

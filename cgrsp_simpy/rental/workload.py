@@ -701,9 +701,8 @@ def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     came = (start + np.array(log.submit_s) / 3600.0).astype(int)
     watched_by_hour = np.bincount(hours % period, watched_h, period)
     rates = np.bincount(came % period, minlength=period) / watched_by_hour
-    return ArrivalRates(
-        tuple(map(tuple, rates.reshape(-1, HOURS).tolist())), log.start_h, day
-    )
+    by_day = rates.reshape(period // HOURS, HOURS).tolist()
+    return ArrivalRates(tuple(map(tuple, by_day)), log.start_h, day)
 
 
 def submissions_s(workload: JobList | LoggedWorkload) -> Sequence[float]:

@@ -5,7 +5,7 @@ everything happens at the same times and in the same order, and the records agre
 import math
 import random
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,6 +36,7 @@ def drawn_program(seed):
             work_s=time(),
             gives_up_s=rng.choice([None, None, None, time()]),
             requests_late=rng.random() < 0.3,
+            closes=rng.choice([None, None, None, 0, 1]),
             tries=rng.choice([1, 3]),
         )
 
@@ -114,7 +115,8 @@ def job_process(run, number, log):
                     log.append((env.now, number, place, answer and claim.parts))
                     if answer is None:
                         break
-                    yield run.timeout(stage.setup_s)
+                    with closed(run, stage.closes, dict(claim.parts)):
+                        yield run.timeout(stage.setup_s)
                     if stage.requests_late:
                         claim.request()
                     yield run.timeout(stage.work_s)
@@ -122,6 +124,12 @@ def job_process(run, number, log):
                     break
             except simpy.Interrupt:
                 log.append((env.now, number, place, "interrupted"))
+
+
+def closed(run, place, held):
+    """A place that another job may have been granted in this instant is closed."""
+    closes = place in range(len(run.resources)) and place not in held
+    return run.down(run.resources[place], True) if closes else nullcontext()
 
 
 def outage(run, place, from_s, length_s, interrupt):
@@ -321,9 +329,12 @@ class Bare:
         for claim in [*self.running.values()] if interrupt else ():
             if any(number == place for number, _ in claim.parts):
                 self.revoke(claim)
-        yield
-        self.closed[place] -= 1
-        self.request_decision()
+        try:
+            yield
+        finally:
+            self.closed[place] -= 1
+            if not self.closed[place]:
+                self.request_decision()
 
 
 @some_seeds

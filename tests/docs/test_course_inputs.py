@@ -212,6 +212,8 @@ WRONG = [
         *("minlength=100)", "return_counts=True)[1]"),
     ),
     ("6.2", "comes out", lambda u: 0.5),
+    ("6.2", "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1] comes out", lambda u: [1] * 10),
+    ("6.2", "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, ..., 11 in all] ", lambda u: [1] * 11),
     ("6.3", "after x", STATE, "", "(env.now)\n", f"(env.now)\n{STATE}"),
     ("6.3", "use 1 - U", "1 - x", "x"),
     ("6.3", "not the rate", "-mean * log(1 - x / m)", "-log(1 - x / m) / mean"),

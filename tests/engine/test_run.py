@@ -393,7 +393,7 @@ def test_jobs_of_several_classes_with_the_same_attributes_are_rows_of_one_table(
 
 
 def test_a_job_may_have_its_own_submission_time():
-    job = namedtuple("Own", ["id", "submit_s"])(0, -5.0)
+    job = namedtuple("Own", ["id", "submit_s"])(np.int64(3), -5.0)
     assert cg.simulate(Listed(job), "first").jobs["submit_s"].tolist() == [-5.0]
 
 

@@ -215,11 +215,12 @@ def test_the_distribution_of_times_matches_the_draws_and_is_truncated(name, most
     assert beyond[:-1] == pytest.approx(
         later(u[:-1]), abs=1e-9 if most_s == 20 else 1e-3
     )
-    assert beyond[-1] == 0 and later(u[-1:]) < 1e-3
+    assert beyond[-1] == 0 and later(u[-1:]) < factor.sf(level.most)
     fine = np.arange(0, u[-1], 0.5) + 0.25
     summed = np.concatenate([[0], np.cumsum(later(fine)) * 0.5])[::20]
     assert held_s == pytest.approx(summed[: len(u)], abs=0.05)
     assert holds.mean_s[0, 0, 0] == held_s[-1] <= 600 + (20 + most_s) / 2
+    assert factor.sf(level.most) == pytest.approx(1e-3)
 
 
 @pytest.mark.slow
@@ -382,23 +383,43 @@ def test_an_interval_that_reaches_below_0_is_reported_as_too_few_seeds(monkeypat
 
 
 @pytest.mark.parametrize(
-    ("bounds", "bin_min", "note"),
+    ("words", "bounds", "bin_min", "notes"),
     [
-        ([Bound(0.5, None, 10.0)], None, "all draws of each job, in steps of 10 s"),
+        (
+            "",
+            [Bound(0.5, None, 10.0)],
+            None,
+            ["all draws of each job, in steps of 10 s"],
+        ),
         # the first by the recursion
         (
+            "",
             [Bound(0.5, None, 10.0), Bound(0.5, 0.7, 600.0)],
             10,
-            "prices in bins of 10 min: 0.20 below the program in groups; narrower bins"
-            " raise the bound and take longer",
+            [
+                "prices in bins of 10 min: 0.20 below the program in groups; narrower"
+                " bins raise the bound and take longer"
+            ],
+        ),
+        *(
+            (words, [Bound(0.5, None, 10.0)], None, [note, "all draws of each job, in"])
+            for words, note in (
+                ("warm_s=60", "provisioning is left out, as instances may be warm or"),
+                ("retry_s=60", "provisioning is left out, as instances may be warm or"),
+                ("persistence_s=900", "the bound is for policies that know the future"),
+            )
         ),
     ],
 )
-def test_notes_describe_the_program_if_there_is_one(bounds, bin_min, note, monkeypatch):
+def test_notes_describe_the_program_if_there_is_one(
+    words, bounds, bin_min, notes, monkeypatch
+):
     monkeypatch.setattr(verb, "lower_bounds", lambda *_: [bounds])
-    line = f"quiet --objective miss --seeds {len(bounds)}"
+    line = f"quiet {words} --objective miss --seeds {len(bounds)}"
     result = json.loads(answered(f"{line} --format json"))
-    assert (result["bin_min"], result["notes"]) == (bin_min, [note])
+    assert result["bin_min"] == bin_min and all(
+        text.startswith(note) for text, note in zip(result["notes"], notes, strict=True)
+    )
     assert answered(line).startswith("quiet: no policy has less than 0.50")
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
-from support import check_refused, refusals
+from support import refusals
 
 import cgrsp_simpy as cg
 
@@ -74,8 +74,9 @@ def test_near_a_load_of_one_the_formula_is_smooth(gap):
         cg.queueing.mmc_patience(2.0, 1.0, 2, 3.0),
         cg.queueing.mmc_patience(2.0 + gap, 1.0, 2, 3.0),
     )
-    assert near.left == pytest.approx(at.left, rel=3 * abs(gap) + 1e-12)
-    assert near.wait_s == pytest.approx(at.wait_s, rel=3 * abs(gap) + 1e-12)
+    assert (near.left, near.wait_s) == pytest.approx(
+        (at.left, at.wait_s), rel=3 * abs(gap) + 1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,47 +106,17 @@ def test_patience_by_numerical_integration(rate, servers, patience):
     result = cg.queueing.mmc_patience(rate, 1.0, servers, patience)
     figures = result.wait_probability, result.left, result.wait_s
     expected = np.array([rate * j, 1 + d * j, rate * tail]) / (e + rate * j)
-    assert figures == pytest.approx(tuple(expected), rel=1e-10)
+    assert figures == pytest.approx(tuple(expected), rel=1e-12)
 
 
-def test_thousands_of_servers_in_one_call():
+def test_thousands_of_servers_in_one_call(monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.analysis.queueing.MOST_IN_A_QUEUE", 2000)
     result = cg.queueing.mmc_patience(0.2, 0.002, np.arange(1, 2001), 900.0)
     assert np.isfinite(result.wait_s).all()
     assert (np.diff(result.left) <= 0).all()
     assert (np.diff(result.wait_s) <= 0).all()
     assert result.left[100] == pytest.approx(0.0017, abs=5e-5)  # 101 servers
     assert (result.left[-1], result.wait_s[-1]) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (
-            lambda: cg.queueing.erlang_b(-1, 1.0),
-            ["servers", "-1", "from 0"],
-        ),  # a negative number
-        (
-            lambda: cg.queueing.erlang_c(0, 1.0),
-            ["servers", "0", "from 1"],
-        ),  # no server
-        (
-            lambda: cg.queueing.mmc(1.0, 1.0, 1.5),
-            ["servers", "1.5", "whole"],
-        ),  # half a server
-        (lambda: cg.queueing.mmc(0.0, 1.0, 1), ["arrival_rate", "0"]),  # no arrivals
-        (lambda: cg.queueing.mmc(1.0, -1.0, 1), ["service_rate", "-1"]),  # negative
-        (
-            lambda: cg.queueing.mmc_patience(1.0, 1.0, 1, -1.0),
-            ["patience_s", "-1"],
-        ),  # negative
-        (
-            lambda: cg.queueing.mgc(1.0, 1.0, 2, -0.5),
-            ["service_cv", "-0.5"],
-        ),  # negative
-    ],
-)
-def test_bad_input_is_named(call, words):
-    check_refused(call, [*words])
 
 
 @pytest.mark.parametrize("load", [0.4, 2.0, 7.0])
@@ -183,12 +154,13 @@ def test_balking_between_its_limits():
 def test_a_finite_source_satisfies_its_balance_and_its_limits():
     # one machine never waits; it is down for 5 of 25 hours
     one = cg.queueing.finite_source(1, 1 / 20, 1 / 5, 1)
-    assert (one.wait_probability, one.wait_s) == (0, 0)
+    assert {one.wait_probability, one.wait_s} == {0}  # numbers: arrays have no hash
     assert one.utilisation == pytest.approx(5 / 25)
     # two machines and one repairer: p = (1, 2 a, 2 a^2) / total, with a = 1 / 4
     two = cg.queueing.finite_source(2, 1 / 20, 1 / 5, 1)
-    figures = two.utilisation, two.wait_probability, two.wait_s
-    assert figures == pytest.approx((1 - 1 / 1.625, 1 / 5, 1 / 5 * 5))
+    assert (two.utilisation, two.wait_probability, two.wait_s) == pytest.approx(
+        (1 - 1 / 1.625, 1 / 5, 1 / 5 * 5)
+    )
     # very many customers that come rarely are a Poisson process
     many = cg.queueing.finite_source(200_000, 1.5 / 200_000, 1.0, np.array([2, 3]))
     assert many.wait_s == pytest.approx(
@@ -209,10 +181,6 @@ def test_priorities_without_preemption():
     # the second class of an overloaded server fills what the first leaves
     busy = cg.queueing.mg1_priority([0.4, 1.6], [0.5, 0.5], [0.5, 0.5])
     assert busy.tolist() == [pytest.approx(0.5 / 0.8), math.inf]
-    check_refused(
-        lambda: cg.queueing.mg1_priority([0.1, 0.2], [1.0], [1.0]),
-        "numbers >= 0, as many as arrival_rates has",
-    )
 
 
 def test_service_in_batches_by_the_chain_of_those_left_behind():
@@ -245,9 +213,20 @@ test_arrays_of_other_values_are_rejected = refusals(
 )
 
 
-test_balking_sources_and_batches_reject_unsuitable_values = refusals(
+test_unsuitable_values_are_rejected = refusals(
+    (lambda: cg.queueing.erlang_b(-1, 1.0), ["servers", "-1", "from 0"]),
+    (lambda: cg.queueing.erlang_c(0, 1.0), ["servers", "0", "from 1"]),
+    (lambda: cg.queueing.mmc(1.0, 1.0, 1.5), ["servers", "1.5", "whole"]),
+    (lambda: cg.queueing.mmc(0.0, 1.0, 1), ["arrival_rate", "0"]),
+    (lambda: cg.queueing.mmc(1.0, -1.0, 1), ["service_rate", "-1"]),
+    (lambda: cg.queueing.mmc_patience(1.0, 1.0, 1, -1.0), ["patience_s", "-1"]),
+    (lambda: cg.queueing.mgc(1.0, 1.0, 2, -0.5), ["service_cv", "-0.5"]),
     (lambda: cg.queueing.mg1_ps(1.0, 0.5, "a"), "times_s(='a') must be finite"),
     (lambda: cg.queueing.mg1_priority("a", [1], [1]), "arrival_rates(='a')"),
+    (
+        lambda: cg.queueing.mg1_priority([0.1, 0.2], [1.0], [1.0]),
+        "numbers >= 0, as many as arrival_rates has",
+    ),
     (lambda: cg.queueing.mmck(1.0, 1.0, 2, -1), "places"),
     (lambda: cg.queueing.finite_source(0, 1.0, 1.0, 1), "customers"),
     (lambda: cg.queueing.batch_service(1.0, 60.0, 0), "batch"),

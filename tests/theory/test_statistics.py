@@ -38,11 +38,12 @@ def test_a_mean_has_the_interval_of_students_t(confidence):
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
     assert np.mean([0.1] * 3) != 0.1
-    assert cg.statistics.mean([0.1] * 3) == cg.statistics.Mean(
-        0.1, 0.1, 0.1, 3, p=0.0, sd=0.0
-    )
-    assert cg.statistics.mean([0.1 + 0.2, 0.3]).sd == 0
-    assert cg.statistics.mean([0, 0]) == cg.statistics.Mean(0, 0, 0, 2, p=1.0, sd=0.0)
+    assert [cg.statistics.mean([0.1] * 3), cg.statistics.mean([0, 0])] == [
+        cg.statistics.Mean(0.1, 0.1, 0.1, 3, p=0.0, sd=0.0),
+        cg.statistics.Mean(0, 0, 0, 2, p=1.0, sd=0.0),
+    ]
+    more = cg.statistics.paired_difference([1.0, 1.0], [0.5, 0.5 - 2**-40])
+    assert cg.statistics.mean([0.1 + 0.2, 0.3]).sd == 0 < more.sd
     assert cg.statistics.mean([0.3, 0.3 + 1e-9]).sd == pytest.approx(
         1e-9 / sqrt(2), rel=1e-6
     )
@@ -52,8 +53,8 @@ def test_an_infinite_value_leaves_an_infinite_mean_without_an_interval():
     result = cg.statistics.mean([inf, 1, 2])
     assert (result.mean, result.n) == (inf, 3)
     assert all(map(isnan, (result.low, result.high, result.p, result.sd)))
-    assert isnan(cg.statistics.mean([inf, -inf]).mean)
-    assert isnan(cg.statistics.mean([inf, inf]).sd)
+    undefined, equal = map(cg.statistics.mean, ([inf, -inf], [inf, inf]))
+    assert isnan(undefined.mean) and isnan(equal.sd)
 
 
 # ---- pairs ----
@@ -116,6 +117,23 @@ def test_wilcoxon_of_differences_that_are_equal_but_for_rounding():
         cg.statistics.paired_test([0.2, 0.2, 0.5], [0.3, 0.1, 0.0]).wilcoxon_p == 3 / 4
     )
     assert cg.statistics.paired_test([2, 3, 5], [3, 1, 0]).wilcoxon_p == 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("values_and_rounding", "doubled"),
+    [
+        (([], []), []),
+        (([5.0], [0.0]), [2]),
+        (([0.5, 0.5 + 2**-40], [2**-40, 0.0]), [3, 3]),  # no further apart than that
+        (([0.5, 0.5 + 2**-39], [2**-40, 0.0]), [2, 4]),
+        (([3.0, 1.0, 2.0], [0.0, 0.0, 1.5]), [4, 4, 4]),
+        (([inf, 7.0, inf], [inf, 0.0, inf]), [5, 2, 5]),
+    ],
+)
+def test_ranks_of_values_that_are_equal_up_to_rounding(values_and_rounding, doubled):
+    assert [
+        *cg.statistics.doubled_ranks(*map(np.array, values_and_rounding))
+    ] == doubled
 
 
 @pytest.mark.parametrize("n", [51, 400])
@@ -359,8 +377,8 @@ def test_a_mean_in_order_by_hand():
     assert cg.statistics.mean(alternating, in_order=True) == cg.statistics.mean(
         alternating
     )
-    assert isnan(cg.statistics.mean([1.0], in_order=True).low)
-    assert cg.statistics.mean([2.0, 2.0], in_order=True).half_width == 0
+    one, two = (cg.statistics.mean([2.0] * n, in_order=True) for n in (1, 2))
+    assert isnan(one.low) and two.half_width == 0
 
 
 def mser5_by_definition(series):

@@ -295,7 +295,7 @@ def test_a_study_is_simulated_in_simpy_only_if_the_recursion_does_not_apply(
     cg.compare(cg.waiting.Scenario(FOUR, machines=2), ["ajw", by_hand], [0])
     assert len(made) == 2  # the first run is repeated
     cg.simulate(cg.waiting.Scenario(FOUR, machines=2), "ajw")
-    assert len(made) == 2
+    assert len(made) == 3
 
 
 def test_a_function_of_a_view_orders_the_jobs_under_the_policy_of_the_case(file):

@@ -130,6 +130,7 @@ EQUAL: dict[tuple[str, str], str] = {
         "while at and not free and run.idle[run.offers[at - 1]] >= slot:",
     ): "no two offers have the same slot",
     ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",
+    ("rental/bulk.py", 'fleet["row"] = fleet["payer"] = -2'): "no row is negative",
     (
         "rental/kernel/loop.py",
         "number.open = 2",

@@ -339,6 +339,10 @@ EQUAL: dict[tuple[str, str], str] = {
         'if len(queue) or blocked != "skip":',
     ): "if no job fits, none starts, whatever the queue",
     (
+        "cluster/logs.py",
+        "before = np.where(late | (before >= np.arange(len(table))), -2, before)",
+    ): "every negative number becomes -1",
+    (
         "cluster/scenario.py",
         "if (rest_s := ended_s + think_s - run.now_s) >= 0:",
     ): "a delay of 0 s ends at the same time",

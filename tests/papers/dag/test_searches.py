@@ -361,11 +361,9 @@ def test_turns_follow_the_first_nodes_of_units(work, units, part):
         cg.dag.Problem(graph, cg.dag.Servers(2, tflops=(1.0, 2.0)).platform()),
         paced=True,
     )
-    assert turns.unit.tolist() == [0, 2, 1]
-    assert turns.first.tolist() == [2, 1, 3]
+    assert (turns.unit.tolist(), turns.first.tolist()) == ([0, 2, 1], [2, 1, 3])
     assert turns.time_s.tolist() == [[one, one / 2] for one in units]
-    assert turns.mean_s == sum(units) / 3
-    assert turns.part.tolist() == part
+    assert (turns.mean_s, turns.part.tolist()) == (sum(units) / 3, part)
 
 
 def test_the_deviation_is_the_distance_from_the_hopes():

@@ -515,6 +515,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "the GPUs of both jobs are limited, too: it only takes time",
     (
         "cluster/replay.py",
+        "others = PLACEMENTS if len(pools[0]) >= 1 and max(map(max, pools)) > 1 else ()",
+    ): "on one node, every placement is the same: it only takes time",
+    (
+        "cluster/replay.py",
         "moments, every = count(), (-2 * source.jobs // MOMENTS)",
     ): "the multiples of a negative number are the same",
     (
@@ -756,7 +760,8 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
 
 def recorded(file: Path, folder: Path) -> Lines:
     """The quick tests that run each line, from a file, which is recorded if it is not
-    there; first those that run the fewest lines.
+    there; first those that run the fewest lines. A line that runs in a fixture belongs
+    to all tests of the file: the fixture may run for the first of them only.
     """
     from coverage import CoverageData  # of the extra `dev`
 
@@ -770,7 +775,7 @@ def recorded(file: Path, folder: Path) -> Lines:
     data.read()
     lines = {
         path: {
-            line: {re.split(r"[|[]", test)[0] for test in tests}
+            line: {re.split(r"::.*\|setup$|[|[]", test)[0] for test in tests}
             for line, tests in data.contexts_by_lineno(path).items()
         }
         for path in data.measured_files()

@@ -515,7 +515,8 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "the GPUs of both jobs are limited, too: it only takes time",
     (
         "cluster/replay.py",
-        "others = PLACEMENTS if len(pools[0]) >= 1 and max(map(max, pools)) > 1 else ()",
+        "others = PLACEMENTS if len(pools[0]) >= 1"
+        " and max(map(max, pools)) > 1 else ()",
     ): "on one node, every placement is the same: it only takes time",
     (
         "cluster/replay.py",

@@ -131,6 +131,7 @@ EQUAL: dict[tuple[str, str], str] = {
         "while at and not free and run.idle[run.offers[at - 1]] >= slot:",
     ): "no two offers have the same slot",
     ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",
+    ("rental/bulk.py", 'fleet["row"] = fleet["payer"] = -2'): "no row is negative",
     (
         "rental/kernel/loop.py",
         "number.open = 2",
@@ -343,6 +344,10 @@ EQUAL: dict[tuple[str, str], str] = {
         'if len(queue) or blocked != "skip":',
     ): "if no job fits, none starts, whatever the queue",
     (
+        "cluster/logs.py",
+        "before = np.where(late | (before >= np.arange(len(table))), -2, before)",
+    ): "every negative number becomes -1",
+    (
         "cluster/scenario.py",
         "if (rest_s := ended_s + think_s - run.now_s) >= 0:",
     ): "a delay of 0 s ends at the same time",
@@ -526,6 +531,11 @@ EQUAL: dict[tuple[str, str], str] = {
         "cluster/policies.py",
         "fits = fits[view.jobs.gpus[fits] <= room]",
     ): "the GPUs of both jobs are limited, too: it only takes time",
+    (
+        "cluster/replay.py",
+        "others = PLACEMENTS if len(pools[0]) >= 1"
+        " and max(map(max, pools)) > 1 else ()",
+    ): "on one node, every placement is the same: it only takes time",
     (
         "cluster/replay.py",
         "moments, every = count(), (-2 * source.jobs // MOMENTS)",
@@ -801,7 +811,8 @@ def drawn(sample: int, seed: int, rooms: Sequence[str]) -> dict[str, list[Change
 
 def recorded(file: Path, folder: Path) -> Lines:
     """The quick tests that run each line, from a file, which is recorded if it is not
-    there; first those that run the fewest lines.
+    there; first those that run the fewest lines. A line that runs in a fixture belongs
+    to all tests of the file: the fixture may run for the first of them only.
     """
     from coverage import CoverageData  # of the extra `dev`
 
@@ -815,7 +826,7 @@ def recorded(file: Path, folder: Path) -> Lines:
     data.read()
     lines = {
         path: {
-            line: {re.split(r"[|[]", test)[0] for test in tests}
+            line: {re.split(r"::.*\|setup$|[|[]", test)[0] for test in tests}
             for line, tests in data.contexts_by_lineno(path).items()
         }
         for path in data.measured_files()

@@ -83,28 +83,27 @@ class Memory:
     def __init__(self, gpus: Bools, free_mb: Floats) -> None:
         self.gpus, self._free_mb = gpus, free_mb
         # after each unit: minus the most memory left, which rises
-        self._full_mb = [-free_mb[gpus].max()]
+        self._full_mb: list[float] = []
         self._last = np.zeros(len(gpus), dtype=np.int64)  # the last unit on each GPU
         # per assigned unit: the one after which each GPU has received a unit again
         self._again: list[int] = []
 
     def take(self, gpu: int) -> None:
         """Record that a GPU has received a unit."""
-        number = len(self._full_mb)
         self._full_mb.append(-self._free_mb[self.gpus].max())
+        number = len(self._full_mb)
         self._last[gpu] = number
         complete = int(self._last[self.gpus].min()) - len(self._again)
         self._again += [number] * complete
 
     def without_room(self, need_mb: float) -> Bools:
         """Return the GPUs to which a unit may go if none has enough memory left."""
-        since = bisect_right(self._full_mb, -need_mb)
-        path = []
-        while since < len(self._again):
-            path.append(since)
-            since = self._again[since]
-        for number in path:
-            self._again[number] = since
+        since = bisect_right(self._full_mb, -need_mb) + 1
+        again = self._again
+        while since < len(again):
+            later = again[since]
+            again[since] = again[later] if later < len(again) else later  # shortcut
+            since = later
         return self.gpus & (self._last <= since)
 
 

@@ -94,12 +94,13 @@ def compared(
 ) -> Entry:
     """Judge the first number of a printed text.
 
-    within: the greatest difference that agrees; by default one unit of the last digit.
+    within: the greatest difference that agrees; by default half a unit of the last
+    digit.
     """
     (digits,) = NUMBER.findall(printed)[:1]
     value = float(digits.replace(",", ""))
-    unit = 10.0 ** -len(digits.partition(".")[2])
-    agrees = abs(ours - value) <= (unit if within is None else within)
+    half = 10.0 ** -len(digits.partition(".")[2]) / 2
+    agrees = abs(ours - value) <= (half if within is None else within)
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
     return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 

@@ -164,11 +164,7 @@ def _in_time(market: Market, plan: Sequence[Stay]) -> Iterator[Stay]:
     ]
     for stay, own_s, next_s in zip(plan, from_s, [*from_s[1:], None]):
         if next_s is None:
-            to_s = (
-                stay.to_s
-                if own_s == stay.from_s and not market.checkpoints.abrupt
-                else inf
-            )
+            to_s = inf  # until the job is completed
         else:
             to_s = min(stay.to_s - moment_s * market.checkpoints.abrupt, next_s)
         yield stay._replace(from_s=own_s, to_s=to_s)

@@ -487,7 +487,7 @@ class Search:
             near = [
                 self.attempt(best.own, other)
                 for other in others
-                if other.wait_s in (0, math.inf) or 1 <= other.wait_s <= most_s
+                if other.wait_s == math.inf or other.wait_s <= most_s
             ]
             improved = min([best, *near], key=VALUE)
             improved = (

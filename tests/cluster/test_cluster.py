@@ -142,6 +142,15 @@ def test_every_scheduler_is_listed_here():
     assert {name.partition(":")[0] for name in LOGS} == set(cg.cluster.SCHEDULERS)
 
 
+@pytest.mark.parametrize(
+    ("placement", "node"), [("first", 0), ("best", 2), ("pack", 3), ("spread", 1)]
+)
+def test_a_placement_chooses_among_nodes_of_several_sizes(placement, node):
+    """Shares of free GPUs: 15 of 16, 10 of 10, 2 of 2, 4 of 8."""
+    nodes = Nodes((16, 10, 2, 8), PLACEMENTS[placement])
+    assert nodes.room(nodes.packed((15, 10, 2, 4)), 1) == ((node, 1),)
+
+
 # ---- more than GPUs ----
 
 
@@ -210,6 +219,5 @@ def test_a_resource_that_does_not_satisfy_the_need_is_rejected(place):
 
 def test_a_node_may_be_listed_more_than_once():
     nodes, place = Nodes((4, 4)), ((0, 1), (1, 2), (0, 1), (0, 1))
-    left = nodes.take(nodes.all, place)
-    assert nodes.counts(left) == [1, 2]
+    assert nodes.counts(left := nodes.take(nodes.all, place)) == [1, 2]
     assert nodes.give(left, place) == nodes.all

@@ -459,9 +459,8 @@ def started_on(jobs, cluster, scheduler="fifo"):
 
 
 def test_gpus_on_several_nodes_do_not_go_onto_one(file):
-    message = "gres/gpu=8,node=4"
     rows = (
-        accounted(tres=message)
+        accounted(tres="gres/gpu=8,node=4")
         + accounted(nodes="2", tres="gres/gpu=5")
         + accounted(tres="gres/gpu=8")
     )

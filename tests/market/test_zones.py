@@ -27,16 +27,20 @@ def test_a_run_uses_the_poll_in_which_it_ends():
     assert {len(own.stretches) for [own] in runs[0]} == {1, 2}
 
 
-def test_a_series_shorter_than_a_run_or_than_another_is_reported(caplog):
+def test_a_series_shorter_than_a_run_or_than_another_is_reported():
     short = Series.of("a", 3600, [True] * 10 + [False, True, True, False])
+    alone, both = (
+        Traces(series, 0.7)
+        for series in ((short,), (short, Series.of("b", 3600, [True] * 20)))
+    )
     notes = [
-        subject_of(Scenario(Traces((short,), 0.7), 4.0, deadline_h)).report.note
-        for deadline_h in (5.0, 10.0)
+        subject_of(Scenario(market, 4.0, deadline_h)).report.note
+        for market, deadline_h in ((alone, 5.0), (alone, 10.0), (both, 5.0))
     ]
     text = "a: the 5.0 h after the history are shorter than the run of 10.0 h"
-    assert [text in note for note in notes] == [False, True]
-    Scenario(Traces((short, Series.of("b", 3600, [True] * 20)), 0.7), 4.0, 5.0)
-    assert caplog.messages == ["a, b: series of different length, cut to the shortest"]
+    uneven = "a, b: series of different length, cut to the shortest"
+    assert [text in note for note in notes] == [False, True, False]
+    assert [uneven in note for note in notes] == [False, False, True]
 
 
 def test_zones_of_a_made_up_market_do_not_depend_on_their_number():

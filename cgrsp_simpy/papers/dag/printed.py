@@ -121,7 +121,6 @@ def _coefficients() -> list[Entry]:
             "0.51",
             (36 * COEFFICIENTS[0][4] + 108 * COEFFICIENTS[1][4]) / (36 + 108),
             "36 real and 108 synthetic configurations",
-            0.005,
         ),
         compared(
             "Section 4.2",
@@ -207,7 +206,6 @@ def _ranks() -> list[Entry]:
                 f"{printed:g}",
                 q / root_of_2 * root,
                 f"Nemenyi's test divides by the root of 2; without it {q * root:.3f}",
-                0.01,
             )
             for workloads, printed in CRITICAL_DIFFERENCE.items()
             for root in [math.sqrt(k * (k + 1) / (6 * workloads))]
@@ -218,7 +216,6 @@ def _ranks() -> list[Entry]:
             "0.05",
             float(stats.studentized_range.sf(of_printed, k, np.inf)),
             "by Nemenyi's test",
-            0.005,
         ),
         *(
             compared(
@@ -227,7 +224,6 @@ def _ranks() -> list[Entry]:
                 printed,
                 RANKS[other] - RANKS[one],
                 "Table 19",
-                0.005,
             )
             for one, other, printed in (
                 ("WORL-RTGS", "RL-Hybrid", "4.86"),
@@ -271,7 +267,6 @@ def _counts() -> list[Entry]:
             "54",
             2 * sum(SIZES),
             f"{SIZES} sizes, 2 degrees; 27 for each degree",
-            0,
         ),
         compared(
             "Section 4.2",
@@ -279,7 +274,6 @@ def _counts() -> list[Entry]:
             "108",
             2 * 3 * 6 * 2,
             "2 states, 3 scales, 6 numbers of GPUs and 2 degrees",
-            0,
         ),
         compared(
             "Section 5.3.2",
@@ -287,7 +281,6 @@ def _counts() -> list[Entry]:
             "9,000,000",
             EPISODES,
             "3 tasks, 300 iterations, 10 whales, 1000 episodes",
-            0,
         ),
         compared(
             "Section 5.3.2",
@@ -295,7 +288,6 @@ def _counts() -> list[Entry]:
             "9000",
             EPISODES / 1000,
             "of nine million episodes",
-            0,
         ),
         compared(
             "Section 5.6",
@@ -304,7 +296,6 @@ def _counts() -> list[Entry]:
             "27",
             sum(SIZES),
             "as many as these steps give",
-            0,
         ),
         Entry(
             "Section 5.3.2",
@@ -318,8 +309,7 @@ def _counts() -> list[Entry]:
             "100",
             (100 - 1) / 2,
             "an acyclic graph of n nodes has at most n (n - 1) / 2 edges",
-            0,
-            IMPOSSIBLE,
+            otherwise=IMPOSSIBLE,
         ),
     ]
 

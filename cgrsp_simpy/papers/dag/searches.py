@@ -72,7 +72,9 @@ class Turns:
         self.part = np.ones(graph.units)
         if paced:
             done = np.cumsum(self.work_tflop[self.unit])
-            self.part[self.unit] = np.where(done > 0, done / (done[-1] or 1.0), 1.0)
+            self.part[self.unit] = np.divide(
+                done, done[-1], out=self.part.copy(), where=done > 0
+            )
 
 
 # ---- whales ----
@@ -186,7 +188,7 @@ def _hunt(
         begun = search.spent
         for done in range(iterations):
             if search.over:
-                break
+                return search.solution()
             a = 2 * (1 - max(done / iterations, (search.spent - begun) / (1 - begun)))
             factor, spiral = factors(a, b, positions.shape, generator)
             others = positions[generator.integers(whales, size=whales)]

@@ -109,6 +109,7 @@ def _changes() -> list[Entry]:
             _change_pct(name, unit),
             f"{of_table}, {PRINTED[name, 'fifo'][unit]} and"
             f" {PRINTED[name, 'sagreedy'][unit]}",
+            within=0.3,  # the printed cells are rounded
         )
         for name, texts in BEST.items()
         for unit, (what, text) in enumerate(

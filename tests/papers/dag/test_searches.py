@@ -346,20 +346,24 @@ def test_double_q_takes_the_action_of_one_network_and_the_worth_of_the_other():
     assert goal.tolist() == [-1 + 10, -2 + 15, -3]
 
 
-def test_turns_follow_the_first_nodes_of_units():
+@pytest.mark.parametrize(
+    ("work", "units", "part"),
+    [
+        ([1, 2, 4, 8], [5, 2, 8], [5 / 15, 15 / 15, 13 / 15]),
+        ([0, 2, 0, 1], [0, 2, 1], [1, 3 / 3, 1 / 3]),
+        ([0, 0, 0, 0], [0, 0, 0], [1, 1, 1]),
+    ],
+)
+def test_turns_follow_the_first_nodes_of_units(work, units, part):
     # 3 before 1 before 0; 2 is free, and with 0 it is a unit: so 2 (and 0), 3, 1
-    graph = cg.dag.Graph(
-        [1, 2, 4, 8], np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2]
-    )
+    graph = cg.dag.Graph(work, np.zeros(4), [(3, 1), (1, 0)], [0, 0], unit=[0, 1, 0, 2])
     turns = Turns(
         cg.dag.Problem(graph, cg.dag.Servers(2, tflops=(1.0, 2.0)).platform()),
         paced=True,
     )
-    assert turns.unit.tolist() == [0, 2, 1]
-    assert turns.first.tolist() == [2, 1, 3]
-    assert turns.time_s.tolist() == [[5, 2.5], [2, 1], [8, 4]]
-    assert turns.mean_s == 15 / 3
-    assert turns.part.tolist() == [5 / 15, 15 / 15, 13 / 15]
+    assert (turns.unit.tolist(), turns.first.tolist()) == ([0, 2, 1], [2, 1, 3])
+    assert turns.time_s.tolist() == [[one, one / 2] for one in units]
+    assert (turns.mean_s, turns.part.tolist()) == (sum(units) / 3, part)
 
 
 def test_the_deviation_is_the_distance_from_the_hopes():

@@ -4,6 +4,7 @@ same.
 
 import importlib
 import random
+import re
 import sys
 import threading
 import time
@@ -439,8 +440,7 @@ def test_figures_that_the_seed_does_not_decide_are_reported(
     scenario, policies, warned, caplog
 ):
     assert len(cg.compare(scenario, policies, seeds=range(3)).rows) == 6
-    names = [line.split("policy ")[1].split(":")[0] for line in caplog.messages]
-    assert names == warned
+    assert [re.search("policy (.*?):", line)[1] for line in caplog.messages] == warned
 
 
 MOVES = """

@@ -112,9 +112,7 @@ def test_patience_by_numerical_integration(rate, servers, patience):
 def test_thousands_of_servers_in_one_call(monkeypatch):
     monkeypatch.setattr("cgrsp_simpy.analysis.queueing.MOST_IN_A_QUEUE", 2000)
     result = cg.queueing.mmc_patience(0.2, 0.002, np.arange(1, 2001), 900.0)
-    assert np.isfinite(result.wait_s).all()
-    assert (np.diff(result.left) <= 0).all()
-    assert (np.diff(result.wait_s) <= 0).all()
+    assert (np.diff([result.left, result.wait_s]) <= 0).all()
     assert result.left[100] == pytest.approx(0.0017, abs=5e-5)  # 101 servers
     assert (result.left[-1], result.wait_s[-1]) == (0, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,22 @@ def _parameters(args: argparse.Namespace) -> Answer:
         require(args.format == "table", "--format", args.format, allowed)
         return Answer(json_text(file_schema(scenario)))
     rows = [*_rows(subject_of(scenario).parameters), *_of_files(scenario)]
-    content = document(scenario.name, rows, parameters=worded.parameters)
-    cells = [list(row.values()) for row in rows]
-    table = Table(scenario.name, [["name", "value", "unit", "meaning"], *cells])
+    columns = ["name", "value", "unit", "meaning"]
+    return _listed(args, worded, columns, rows, _lines(rows))
+
+
+def _listed(
+    args: argparse.Namespace,
+    worded: Worded,
+    columns: list[str],
+    rows: list[Row],
+    lines: Iterable[str],
+) -> Answer:
+    """Return rows in the requested format; lines: the rows for a terminal."""
     if args.format == "table":
-        return Answer("\n".join(map(visible, _lines(rows))))
+        return Answer("\n".join(map(visible, lines)))
+    content = document(worded.scenario.name, rows, parameters=worded.parameters)
+    table = Table(worded.scenario.name, [columns, *([*row.values()] for row in rows)])
     return formatted(args, content, rows, lambda: [table])
 
 
@@ -125,8 +136,7 @@ def _rows(parameters: Mapping[str, Parameter]) -> Iterator[Row]:
 def _of_files(scenario: Any) -> Iterator[Row]:
     module = module_of(scenario)
     market = MARKET_WORDS if module == "rental" else {}
-    words = {**SOURCE_WORDS.get(module, {}), **market}
-    for name, meaning in words.items():
+    for name, meaning in {**SOURCE_WORDS.get(module, {}), **market}.items():
         yield {"name": name, "value": "-", "unit": unit(name), "meaning": meaning}
 
 
@@ -180,14 +190,9 @@ def _policies(args: argparse.Namespace) -> Answer:
         }
         for name, factory in scenario.policies.items()
     ]
-    content = document(scenario.name, rows, parameters=worded.parameters)
-    if args.format == "table":
-        none = f"{scenario.name} has no policies: its parameters are compared"
-        return Answer("\n".join(map(visible, _policy_lines(rows))) or none)
-    cells = [list(row.values()) for row in rows]
     columns = ["policy", "parameters", "section", "meaning"]
-    table = Table(scenario.name, [columns, *cells])
-    return formatted(args, content, rows, lambda: [table])
+    none = f"{scenario.name} has no policies: its parameters are compared"
+    return _listed(args, worded, columns, rows, [*_policy_lines(rows)] or [none])
 
 
 def _of_policy(factory: Any) -> str:

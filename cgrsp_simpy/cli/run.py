@@ -49,7 +49,6 @@ from cgrsp_simpy.engine.recorder import ModelRecorder, page_path
 from cgrsp_simpy.engine.stepping import steps
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.compare import (
-    by_column,
     compare,
     points_of,
     scenarios_of,
@@ -57,6 +56,7 @@ from cgrsp_simpy.studies.compare import (
 )
 from cgrsp_simpy.studies.function import FunctionModel
 from cgrsp_simpy.studies.replicate import check_policies
+from cgrsp_simpy.studies.study import by_column
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
 PICTURES = (".png", ".svg", ".pdf")

@@ -31,10 +31,10 @@ from cgrsp_simpy.base.table import progress
 from cgrsp_simpy.decide.bounds import BIN_S, Bound, Weights, lower_bound
 from cgrsp_simpy.decide.recommend import Prices
 from cgrsp_simpy.rental.scenario import Scenario
-from cgrsp_simpy.studies.compare import Comparison
 from cgrsp_simpy.studies.executors import as_they_come
 from cgrsp_simpy.studies.isolation import run_isolated
 from cgrsp_simpy.studies.replicate import check_seeds, engine_for
+from cgrsp_simpy.studies.study import Comparison
 from cgrsp_simpy.studies.subject import subject_of
 
 DRAWS = 20  # draws per seed, over which a policy's figures are averaged

@@ -26,7 +26,7 @@ AnyRun = TypeVar("AnyRun", bound=Drawn)
 
 
 class Study(Protocol):
-    """Metrics of policies on the same seeds, such as `Comparison` and `Month`."""
+    """Metrics of policies on the same seeds, such as a `Comparison`."""
 
     @property
     def title(self) -> str:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,14 @@ from cgrsp_simpy.studies.replicate import (
     simulate_for_study,
 )
 from cgrsp_simpy.studies.store import Store, open_store
-from cgrsp_simpy.studies.study import Results, Row, Study, counted, interval, mean_of
+from cgrsp_simpy.studies.study import (
+    Comparison,
+    Results,
+    Row,
+    counted,
+    interval,
+    mean_of,
+)
 from cgrsp_simpy.studies.subject import subject_of
 
 MOST_SEEDS = 10_000  # limit of the search for a precision
@@ -195,89 +201,6 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     if need > MOST_SEEDS:
         raise InputError(f"precision(={wanted}) is not reached with {MOST_SEEDS} seeds")
     return max(0, need - have)
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison(Study):
-    """Figures of several policies on the same seeds, one row per policy and seed."""
-
-    scenario: Model
-    _named: dict[str, Any]
-    _rows: list[Row]
-
-    @property
-    def title(self) -> str:
-        return str(self.scenario.name)
-
-    @property
-    def _report(self) -> Report:
-        return subject_of(self.scenario).report
-
-    @property
-    def policy_label(self) -> str:
-        return str(self.scenario.policy_label)
-
-    @property
-    def note(self) -> str:
-        """The scenario's note, followed by the policies with an infinite figure."""
-        grows = [
-            policy
-            for policy, row in self.means().items()
-            if any(math.isinf(row[name].mean) for name in self.shown if name in row)
-        ]
-        report = subject_of(self.scenario).report
-        meaning = report.infinite and grows and f"{', '.join(grows)}: {report.infinite}"
-        return "\n".join(filter(None, [report.note, meaning or ""]))
-
-    @property
-    def common(self) -> str:
-        return subject_of(self.scenario).common
-
-    @cached_property
-    def clusters(self) -> list[int]:
-        return [subject_of(self.scenario).in_common(seed) for seed in self.seeds]
-
-    @property
-    def named(self) -> Mapping[str, Any]:
-        """The policies by their labels."""
-        return self._named
-
-    def run(self, policy: str, seed: int) -> Any:
-        """Repeat the run of a row exactly, with records per job.
-
-        policy: its label; InputError if unknown. seed: may be outside the study.
-        """
-        check_one_of("policy", policy, self._named)
-        return simulate_for_study(self.scenario, self._named[policy], seed)
-
-    def by(self, column: str) -> list[Row]:
-        """Return the figures per value of a column of the log, such as a customer.
-
-        Repeats the runs. One row per value and policy: by, value, policy, and means
-        over the seeds of the figures of `Run.by`. Raises InputError for an unknown
-        column, or jobs that do not come from a log.
-        """
-        return by_column(self.scenario, self._named, self.seeds, column)
-
-
-def by_column(
-    scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
-) -> list[Row]:
-    """Return the rows of `Comparison.by`; named: policies by label."""
-    subject_of(scenario).report.check_column(column)
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for (name, policy), seed in itertools.product(named.items(), seeds):
-        for row in simulate_for_study(scenario, policy, seed).by(column):
-            value = row.pop(column)
-            groups.setdefault((value, name), []).append(row)
-    return [
-        {"by": column, "value": value, "policy": name, **_means(rows)}
-        for (value, name), rows in sorted(groups.items(), key=lambda item: item[0])
-    ]
-
-
-def _means(rows: Sequence[Row]) -> Row:
-    return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
 
 
 def select(
@@ -576,8 +499,10 @@ class Sweep(Results):
     def _held(self) -> str:
         varied, first = ", ".join(self.points[0]) or "nothing", self.studies[0]
         policies = counted(first.policy_label, self.policies)
-        policies = f"{policies}, {many(len(first.seeds), 'seed')}"
-        return f"{varied}, {many(len(self.points), 'point')}: {policies}"
+        return (
+            f"{varied}, {many(len(self.points), 'point')}: {policies},"
+            f" {many(len(first.seeds), 'seed')}"
+        )
 
     @property
     def tables(self) -> list[Table]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -34,7 +37,9 @@ from cgrsp_simpy.base.table import (
 )
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.report import Report
+from cgrsp_simpy.studies.replicate import simulate_for_study
 from cgrsp_simpy.studies.store import Store
+from cgrsp_simpy.studies.subject import subject_of
 
 if TYPE_CHECKING:
     import pandas
@@ -100,20 +105,47 @@ class Results(Protocol):
             store.write({"rows.csv": csv_text(self.rows), "summary.json": self.json()})
 
 
-class Study(HoldsPolicies, Results):
-    """Figures of several policies on the same seeds, tested against the first."""
+@dataclass(frozen=True, repr=False)
+class Comparison(HoldsPolicies, Results):
+    """Figures of several policies on the same seeds, tested against the first.
 
+    One row per policy and seed.
+    """
+
+    scenario: Model
+    _named: dict[str, Any]
     _rows: list[Row]
 
     @property
-    def _report(self) -> Report | type[Report]:
-        """The Report, or its class, that describes the figures."""
-        raise NotImplementedError
+    def _report(self) -> Report:
+        return subject_of(self.scenario).report
+
+    @property
+    def named(self) -> Mapping[str, Any]:
+        """The policies by their labels."""
+        return self._named
+
+    def run(self, policy: str, seed: int) -> Any:
+        """Repeat the run of a row exactly, with records per job.
+
+        policy: its label; InputError if unknown. seed: may be outside the study.
+        """
+        check_one_of("policy", policy, self._named)
+        return simulate_for_study(self.scenario, self._named[policy], seed)
+
+    def by(self, column: str) -> list[Row]:
+        """Return the figures per value of a column of the log, such as a customer.
+
+        Repeats the runs. One row per value and policy: by, value, policy, and means
+        over the seeds of the figures of `Run.by`. Raises InputError for an unknown
+        column, or jobs that do not come from a log.
+        """
+        return by_column(self.scenario, self._named, self.seeds, column)
 
     @property
     def policy_label(self) -> str:
         """The noun for a policy."""
-        return Model.policy_label
+        return str(self.scenario.policy_label)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -139,23 +171,30 @@ class Study(HoldsPolicies, Results):
 
     @property
     def title(self) -> str:
-        """The subject of the study, and the meaning of a seed."""
-        raise NotImplementedError
+        """The name of the scenario."""
+        return str(self.scenario.name)
 
     @property
     def note(self) -> str:
-        """Remarks for readers of the figures."""
-        return ""
+        """The scenario's note, followed by the policies with an infinite figure."""
+        grows = [
+            policy
+            for policy, row in self.means().items()
+            if any(math.isinf(row[name].mean) for name in self.shown if name in row)
+        ]
+        report = self._report
+        meaning = report.infinite and grows and f"{', '.join(grows)}: {report.infinite}"
+        return "\n".join(filter(None, [report.note, meaning or ""]))
 
     @property
     def common(self) -> str:
         """Noun for what runs of several seeds share; "" for independent seeds."""
-        return ""
+        return subject_of(self.scenario).common
 
-    @property
+    @cached_property
     def clusters(self) -> list[int]:
         """Label per seed, equal for seeds that share data; else the seed itself."""
-        return self.seeds
+        return [subject_of(self.scenario).in_common(seed) for seed in self.seeds]
 
     @property
     def n(self) -> int:
@@ -338,6 +377,26 @@ class Study(HoldsPolicies, Results):
         return Table(heading, [columns, *rows], few if pairs < 5 else "")
 
 
+def by_column(
+    scenario: Model, named: Mapping[str, Any], seeds: Iterable[int], column: str
+) -> list[Row]:
+    """Return the rows of `Comparison.by`; named: policies by label."""
+    subject_of(scenario).report.check_column(column)
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for (name, policy), seed in itertools.product(named.items(), seeds):
+        for row in simulate_for_study(scenario, policy, seed).by(column):
+            value = row.pop(column)
+            groups.setdefault((value, name), []).append(row)
+    return [
+        {"by": column, "value": value, "policy": name, **_means(rows)}
+        for (value, name), rows in sorted(groups.items(), key=lambda item: item[0])
+    ]
+
+
+def _means(rows: Sequence[Row]) -> Row:
+    return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
+
+
 class _Named(dict[str, Value]):
     """A dict that raises InputError for an unknown key. what: noun for a key."""
 
@@ -358,7 +417,7 @@ def _by_policy(
     )
 
 
-def mean_of(study: Study) -> str:
+def mean_of(study: Comparison) -> str:
     """Return a description of the figures in a study's table."""
     seeds = len(study.seeds)
     text = f"{'mean of ' * (seeds > 1)}{many(seeds, 'seed')}{clustered(study)}"
@@ -369,7 +428,7 @@ def mean_of(study: Study) -> str:
     )
 
 
-def clustered(study: Study) -> str:
+def clustered(study: Comparison) -> str:
     """Return the number of independent replications as text, "" if all seeds are."""
     return f", n = {many(study.n, study.common)}" if study.common else ""
 

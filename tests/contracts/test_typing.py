@@ -7,7 +7,7 @@ import pytest
 
 # An ignore that is not needed is an error: a name that were Any would need none.
 SCRIPT = """\
-from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.study import Comparison
 import cgrsp_simpy as cg
 
 setting: cg.hgsp.Scenario = cg.hgsp.Scenario("tasks1", noise=0.2)

@@ -20,8 +20,9 @@ from cgrsp_simpy.cluster.report import STARVED_S
 from cgrsp_simpy.cluster.scenario import Scenario
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.papers import ledger
-from cgrsp_simpy.studies.compare import Comparison, compare
+from cgrsp_simpy.studies.compare import compare
 from cgrsp_simpy.studies.replicate import simulate
+from cgrsp_simpy.studies.study import Comparison
 
 STATIC = ("fifo", "sjf", "shortest", "shortest-gpu")  # the paper's static schedulers
 DYNAMIC = ("hps", "pbs", "sbs")  # the paper's dynamic schedulers

@@ -17,7 +17,8 @@ from cgrsp_simpy.base.table import aligned, grouped
 from cgrsp_simpy.market.zones import Traces, TwoState
 from cgrsp_simpy.spot.policies import COMPARED
 from cgrsp_simpy.spot.scenario import Scenario
-from cgrsp_simpy.studies.compare import Comparison, sweep
+from cgrsp_simpy.studies.compare import sweep
+from cgrsp_simpy.studies.study import Comparison
 
 DEADLINES_H = (52.0, 70.0)  # default deadlines, hours
 OVERHEADS_H = (0.05, 0.2)  # default changeover delays, hours

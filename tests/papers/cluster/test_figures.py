@@ -22,7 +22,7 @@ from cgrsp_simpy.papers.cluster.table import (
     Runs,
 )
 from cgrsp_simpy.plots.figure import where
-from cgrsp_simpy.studies.compare import Comparison
+from cgrsp_simpy.studies.study import Comparison
 
 SMALL = {"seeds": 2, "jobs": 60}
 

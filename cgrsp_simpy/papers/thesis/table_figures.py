@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
@@ -201,23 +201,21 @@ tightness = FIGURES.add(
 @tightness.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax = canvas.add_subplot()
-    _lines(ax, rows, "column", _numbers(rows))
+    _lines(ax, rows)
     ax.set(xlabel="share of tight deadlines (%)", ylabel="missed deadlines (%)")
     return [marks.published(_names(rows))]
 
 
-def _lines(ax: Axes, rows: Sequence[Row], by: str, x: Mapping[str, float]) -> None:
-    lines = grouped(rows, lambda row: _ours(row[by]))
+def _lines(ax: Axes, rows: Sequence[Row]) -> None:
+    """Draw one line per policy over the numbers in the names of the rows."""
+    x = [number_in(name) for name in dict.fromkeys(row["row"] for row in rows)]
+    lines = grouped(rows, lambda row: _ours(row["column"]))
     series = {
         name: (numbers(line, "reproduced"), numbers(line, "half_width_95"))
         for name, line in lines.items()
     }
     published = {name: numbers(line, "published") for name, line in lines.items()}
-    marks.lines(ax, list(x.values()), series, published)
-
-
-def _numbers(rows: Sequence[Row]) -> dict[str, float]:
-    return {name: number_in(name) for name in dict.fromkeys(row["row"] for row in rows)}
+    marks.lines(ax, x, series, published)
 
 
 def _ours(name: str) -> str:
@@ -426,7 +424,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(1, 2)
     for ax, (part, label) in zip(axes, LABELS.items()):
         chosen = where(rows, part=part)
-        _lines(ax, chosen, "column", _numbers(chosen))
+        _lines(ax, chosen)
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
     log_ticks(axes[0], (5, 10, 20, 50, 100, 200, 400))
     return [marks.published(_names(rows))]
@@ -460,7 +458,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 {**row, "column": name}
                 for row in where(rows, table=table, column=column)
             ]
-            _lines(ax, chosen, "column", _numbers(chosen))
+            _lines(ax, chosen)
             ax.set(xlabel=label, ylabel=metric, xlim=(0, None), ylim=(0, None))
     return [marks.published([NAMES[name] for _, name, _ in places])]
 
@@ -482,9 +480,8 @@ def reservations(results: Results) -> list[Row]:
 @reservations.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     left, right = canvas.subplots(1, 2)
-    reserved = _numbers(rows)
     waits = [{**row, "column": "all jobs"} for row in where(rows, column="wait, min")]
-    _lines(left, waits, "column", reserved)
+    _lines(left, waits)
     left.set(xlabel="slots reserved by RH", ylabel="mean wait (min)", ylim=(0, None))
     missed = {"miss, %": "all jobs", "tight miss, %": "tight", "loose miss, %": "loose"}
     named = [
@@ -492,7 +489,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         for row in rows
         if row["column"] in missed
     ]
-    _lines(right, named, "column", reserved)
+    _lines(right, named)
     right.set(xlabel="slots reserved by RH", ylabel="missed deadlines (%)")
     return [marks.published(list(missed.values()))]
 

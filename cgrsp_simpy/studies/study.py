@@ -388,13 +388,14 @@ def by_column(
             value = row.pop(column)
             groups.setdefault((value, name), []).append(row)
     return [
-        {"by": column, "value": value, "policy": name, **_means(rows)}
+        {
+            "by": column,
+            "value": value,
+            "policy": name,
+            **{figure: mean([row[figure] for row in rows]).mean for figure in rows[0]},
+        }
         for (value, name), rows in sorted(groups.items(), key=lambda item: item[0])
     ]
-
-
-def _means(rows: Sequence[Row]) -> Row:
-    return {name: mean([row[name] for row in rows]).mean for name in rows[0]}
 
 
 class _Named(dict[str, Value]):

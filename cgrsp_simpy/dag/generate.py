@@ -93,11 +93,10 @@ def star(
 
     There are no data (as printed) and no memory needs (not printed). Section 4.2.
     """
-    entries = np.arange(nodes - 1)
     return Graph(
         work_tflop=np.append(np.ones(nodes - 1), 0.0),
         memory_mb=np.zeros(nodes, dtype=np.int64),
-        edges=np.column_stack((entries, np.full(nodes - 1, nodes - 1))),
+        edges=np.column_stack((np.arange(nodes - 1), np.full(nodes - 1, nodes - 1))),
         data_gb=np.zeros(nodes - 1),
         name=f"star of {many(nodes, 'node')}",
     )
@@ -319,8 +318,7 @@ def training_graph(
     and (2021), Megatron-LM, SC: 1F1B. Patarasuk and Yuan (2009), J. Parallel Distrib.
     Comput. 69: the ring.
     """
-    copies = layers * replicas * shards
-    nodes = copies * (2 * micro_batches + 2 * replicas - 1)
+    nodes = layers * replicas * shards * (2 * micro_batches + 2 * replicas - 1)
     check_whole("nodes", nodes, least=1, most=MOST_NODES)
     edges = (2 * layers - 1) * replicas * micro_batches * shards**2
     check_whole("edges between layers", edges, least=1, most=MOST_EDGES)

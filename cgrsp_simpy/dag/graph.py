@@ -39,8 +39,7 @@ class Node(NamedTuple):
 
 
 # identity is faster than comparing fields
-Node.__eq__ = object.__eq__  # type: ignore[method-assign]
-Node.__hash__ = object.__hash__  # type: ignore[method-assign]
+Node.__eq__, Node.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +119,8 @@ class Graph:
             "(edges, 2)",
         )
         pairs = pairs.reshape(-1, 2)
-        known = np.isin(pairs, np.arange(self.nodes))
         refuse(
-            ~known,
+            ~np.isin(pairs, np.arange(self.nodes)),
             lambda edge, end: (
                 f"edge {edge} ({pairs[edge, 0]} to {pairs[edge, 1]}): there is no node"
                 f" {pairs[edge, end]} (allowed: 0 to {self.nodes - 1})"

@@ -19,7 +19,7 @@ from cgrsp_simpy.base.checks import (
 )
 from cgrsp_simpy.base.files import faults_of, listed, note
 from cgrsp_simpy.base.parameters import checked
-from cgrsp_simpy.base.table import many
+from cgrsp_simpy.base.table import grouped, many
 from cgrsp_simpy.dag.graph import Graph
 from cgrsp_simpy.logs import Tags, read_log
 from cgrsp_simpy.logs.formats import TASK
@@ -51,8 +51,8 @@ def read_wfformat(path: str | Path) -> Graph:
             name=table.path.name.removesuffix(".gz").removesuffix(".json"),
             tags=table.tags,
         )
-    counts = many(graph.nodes, "node"), many(len(graph.edges), "edge")
-    log.info("%s: %s and %s read", path, *counts)
+    nodes, edges = many(graph.nodes, "node"), many(len(graph.edges), "edge")
+    log.info("%s: %s and %s read", path, nodes, edges)
     return graph
 
 
@@ -86,9 +86,7 @@ def read_alibaba(
         where=None if job is None else ("job_name", job),
     )
     spoiled = {fault.group for fault in table.report.bad}
-    rows: dict[str, list[int]] = {}
-    for row, name in enumerate(table.tags["job_name"]):
-        rows.setdefault(name, []).append(row)
+    rows = grouped(range(len(table)), table.tags["job_name"].__getitem__)
     graphs: dict[str, Graph] = {}
     faults: list[tuple[int, str]] = []  # with the line
     with faults_of(table.path):

@@ -15,6 +15,7 @@ from cgrsp_simpy.base.checks import (
     check_entries,
     check_one_of,
     numbers,
+    refuse,
     require,
     set_columns,
 )
@@ -93,8 +94,7 @@ class Platform:
             require(
                 values.shape == square, f"shape of {column}", values.shape, f"{square}"
             )
-            wrong = np.argwhere(~((values >= 0) & (values <= most)))
-            for one, other in wrong:
+            for one, other in np.argwhere(~((values >= 0) & (values <= most))):
                 require(
                     False,
                     f"{column} from GPU {one} to GPU {other}",
@@ -126,14 +126,15 @@ class Platform:
         The speed is multiplied by 1 - share (not in the paper). share: per GPU, at
         least 0 and below 1; shape (gpus,). Raises InputError for an invalid share.
         """
-        for gpu, used in enumerate(np.asarray(share).tolist()):
-            require(
-                0 <= used < 1,
-                f"share in use of GPU {gpu}",
-                used,
-                "at least 0 and below 1",
-            )
-        return replace(self, tflops=self.tflops * (1 - np.asarray(share)))
+        used = np.asarray(share)
+        refuse(
+            ~((used >= 0) & (used < 1)),
+            lambda gpu: (
+                f"share in use of GPU {gpu}(={used.item(gpu)}) must be at least 0 and"
+                " below 1"
+            ),
+        )
+        return replace(self, tflops=self.tflops * (1 - used))
 
 
 MOST_GPUS = 10_000  # every pair of them is a link

@@ -111,10 +111,9 @@ class View(engine.View):
 
     def _sent(self, node: Node) -> list[tuple[int, float]]:
         graph, at = self._problem.graph, self._at
-        incoming = graph.incoming[node.id]
         return [
             (at[graph.unit.item(node_before)], graph.data_gb.item(edge))
-            for node_before, edge in incoming
+            for node_before, edge in graph.incoming[node.id]
         ]
 
     def data_s(self, node: Node, gpu: ResourceSpec) -> float:
@@ -365,8 +364,7 @@ UNSETTABLE = ("problem", "budget", "seed")  # parameters that a text cannot set
 def function_of(name: str) -> Callable[..., Any]:
     """Return the function of a scheduler, imported if another package offers it."""
     functions: dict[str, Callable[..., Any]] = {**CONSTRUCTIVE, **OWN_SEARCHES}
-    function: Callable[..., Any] = functions.get(name) or offered("dag")[name].load()
-    return function
+    return functions.get(name) or offered("dag")[name].load()
 
 
 @dataclass(frozen=True)

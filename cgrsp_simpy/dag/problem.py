@@ -244,10 +244,10 @@ class Schedule:
         """Return each edge's arrival if links are free, shape (edges,) (Equation 2)."""
         start, end = self.problem.graph.edges.T
         gpu = self.plan.gpu
-        moved_s = self.problem.transfer_s(
-            self.problem.graph.data_gb, gpu[start], gpu[end]
+        return np.asarray(
+            self.finish_s[start]
+            + self.problem.transfer_s(self.problem.graph.data_gb, gpu[start], gpu[end])
         )
-        return np.asarray(self.finish_s[start] + moved_s)
 
 
 def lower_bound_s(problem: Problem) -> float:

@@ -71,9 +71,8 @@ class DagReport(Report):
             f"{tflops:g} TFLOP/s" for tflops in platform.tflops.tolist()
         ]
         places = tuple([f"{gpu}  {name}" for gpu, name in enumerate(called)])
-        labels = dict(enumerate(graph.names))
         chart = super().timeline(
-            run, **{"resources": places, "labels": labels, **parts}
+            run, **{"resources": places, "labels": dict(enumerate(graph.names))} | parts
         )
         chart.visits["ready_s"] = run.jobs["ready_s"]
         return chart

@@ -124,9 +124,12 @@ class RentalReport(Report):
 
         slots: indices of all slots of the job, as a string separated by spaces.
         """
-        columns, names = columns_of(run), {"status": STATUS_NAMES}
-        names["deadline_class"] = [part.name for part in self.model.workload.classes]
-        names["gpu"] = [gpu.name for gpu in self.model.gpus]
+        columns = columns_of(run)
+        names = {
+            "status": STATUS_NAMES,
+            "deadline_class": [part.name for part in self.model.workload.classes],
+            "gpu": [gpu.name for gpu in self.model.gpus],
+        }
         for name, texts in names.items():
             columns[name] = [texts[index] for index in columns[name].tolist()]
         columns["slots"] = columns.pop("resources")
@@ -277,15 +280,12 @@ class TracingPolicy(ListPolicy):
 
     def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
         """Return the rule's choice, and then describe it, since a rule may draw."""
-        rule, texts = self._rule, list[str]()
+        rule = self._rule
         best = rule(view, job, offers)
-        for offer in (best, *(offer for offer in offers if offer is not best)):
-            texts.append(
-                rule.said(view, job, offer)
-                if isinstance(rule, Score)
-                else offer.gpu.name
-            )
-        self._offers[job.id] = texts
+        self._offers[job.id] = [
+            rule.said(view, job, offer) if isinstance(rule, Score) else offer.gpu.name
+            for offer in (best, *(offer for offer in offers if offer is not best))
+        ]
         return best
 
 

@@ -354,7 +354,6 @@ class Field:
 
     def numbers(self, column: str, texts: Sequence[str]) -> tuple[Floats, Faults]:
         """Parse cells to the column's unit, NaN if missing; return faults, too."""
-        faults: Faults = {}
         values = np.array([tried(self.read, text) for text in texts], dtype=np.float64)
         none = np.isnan(values)
         for row in np.flatnonzero(none).tolist():
@@ -365,8 +364,10 @@ class Field:
         )
         if self.whole:
             ok &= values == np.floor(values)
-        for row in np.flatnonzero(~ok & ~none).tolist():
-            faults[row] = f"{column}(={texts[row][:50]!r}) must be {self.allowed}"
+        faults = {
+            row: f"{column}(={texts[row][:50]!r}) must be {self.allowed}"
+            for row in np.flatnonzero(~ok & ~none).tolist()
+        }
         values[none | ~ok] = np.nan
         return values * self.unit, faults
 

@@ -125,7 +125,8 @@ def read_log(
     names = re.findall(r"([^,+\s%]+)[^,+\s]*", header or "")
     with faults_of(path):
         with opened(path) as file:
-            head = head_of(file)
+            head = file.read(HEAD)
+            file.seek(0)
             format = format or (
                 FORMATS[format_of(path)] if columns else sniff(head, path, names)
             )
@@ -270,22 +271,14 @@ def _lacking(
     format: Format, fields: Sequence[Field], names: Collection[str]
 ) -> list[str]:
     """Return the required columns that are missing in `names`."""
-    choices = _needed(format, fields)
     return [
         " or ".join(alternatives)
-        for alternatives in choices
+        for alternatives in _needed(format, fields)
         if not {*alternatives} & {*names}
     ]
 
 
 # ---- the format of a file, by its content ----
-
-
-def head_of(file: TextIO) -> str:
-    """Return the first lines of a file, and go back to its beginning."""
-    head = file.read(HEAD)
-    file.seek(0)
-    return head
 
 
 def _names_in(head: str) -> tuple[str, set[str]]:

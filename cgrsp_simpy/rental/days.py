@@ -98,13 +98,12 @@ def trace(
     log with the names of the jobs' classes. All other parameters are as in `day`.
     Raises InputError for an invalid value or log.
     """
-    if classes is not None:
-        require(
-            tight_fraction is None,
-            "tight_fraction",
-            tight_fraction,
-            "omitted if classes is given",
-        )
+    require(
+        classes is None or tight_fraction is None,
+        "tight_fraction",
+        tight_fraction,
+        "omitted if classes is given",
+    )
     fraction = 0.2 if tight_fraction is None else tight_fraction
     log = read_log(
         path,

@@ -255,13 +255,12 @@ class Terms:
     )
 
     def __post_init__(self) -> None:
-        if self.checkpoint_s is not None:
-            require(
-                self.checkpoint_s >= self.checkpoint_cost_s,
-                "checkpoint_s",
-                self.checkpoint_s,
-                f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s",
-            )
+        require(
+            self.checkpoint_s is None or self.checkpoint_s >= self.checkpoint_cost_s,
+            "checkpoint_s",
+            self.checkpoint_s,
+            f"at least checkpoint_cost_s, {self.checkpoint_cost_s:g} s",
+        )
 
     def preemptions_per_h(self, gpu: str) -> tuple[float, ...]:
         """Return the preemptions per hour of a type, for each hour of the day."""
@@ -279,13 +278,12 @@ class Terms:
         also for a type whose stock does not persist, or is never in stock long enough
         to save work.
         """
-        if self.checkpoint_s is not None:
-            require(
-                self.checkpoint_s < longest_s,
-                "checkpoint_s",
-                self.checkpoint_s,
-                f"less than the longest mean execution time, {longest_s:g} s",
-            )
+        require(
+            self.checkpoint_s is None or self.checkpoint_s < longest_s,
+            "checkpoint_s",
+            self.checkpoint_s,
+            f"less than the longest mean execution time, {longest_s:g} s",
+        )
         whole_s = longest_s if self.checkpoint_s is None else self.checkpoint_s
         # until work is saved
         need_s = self.restart_s + whole_s + self.checkpoint_cost_s

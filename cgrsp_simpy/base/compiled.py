@@ -44,9 +44,9 @@ if COMPILED:
         def build(target: Any, builder: Any, signature: Any, values: Any) -> Any:
             pointer = ir.DoubleType().as_pointer()
             rule = ir.FunctionType(ir.VoidType(), [pointer] * 3).as_pointer()
-            pairs = zip(signature.args[1:], values[1:])
             arrays = [
-                target.make_array(kind)(target, builder, value) for kind, value in pairs
+                target.make_array(kind)(target, builder, value)
+                for kind, value in zip(signature.args[1:], values[1:])
             ]
             data = [builder.bitcast(array.data, pointer) for array in arrays]
             builder.call(builder.inttoptr(values[0], rule), data)

@@ -523,8 +523,9 @@ def make(cls: type[T], table: Any, where: str) -> T:
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     except (TypeError, ValueError):
-        message = f"{where}(={shown(table)}) has a value of the wrong type"
-        raise InputError(message) from None
+        raise InputError(
+            f"{where}(={shown(table)}) has a value of the wrong type"
+        ) from None
 
 
 # ---- rows of text files, plain or gzipped ----

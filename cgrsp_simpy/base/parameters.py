@@ -377,8 +377,7 @@ def _refusal(
     faults = [fault for fault in faults if _depth(fault) == depth]
     name, *inner = faults[0]["loc"]
     entry = f"{name}{''.join(f'[{key}]' for key in inner if isinstance(key, int))}"
-    others = set(re.findall(r"\{(\w+)\}", label))
-    known = others <= values.keys() - {name}
+    known = set(re.findall(r"\{(\w+)\}", label)) <= values.keys() - {name}
     called = label.format(entry, **values) if known else f"{entry} of {owner.__name__}"
     value = faults[0]["input"]
     if faults[0]["type"] == "literal_error":

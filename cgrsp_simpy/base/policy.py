@@ -99,8 +99,7 @@ class HoldsPolicies:
     """Base of classes that pickle any policies and scenarios, by value if necessary."""
 
     def __getstate__(self) -> bytes:
-        state: bytes = cloudpickle.dumps(vars(self))
-        return state
+        return bytes(cloudpickle.dumps(vars(self)))
 
     def __setstate__(self, state: bytes) -> None:
         vars(self).update(cloudpickle.loads(state))

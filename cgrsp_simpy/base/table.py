@@ -179,8 +179,7 @@ class Table(NamedTuple):
     def text(self) -> str:
         """Return the table for a terminal, with aligned columns."""
         title, note = (visible(text, "\n") for text in (self.title, self.note))
-        parts = [title, *aligned(self.rows), note]
-        return "\n".join(filter(None, parts))
+        return "\n".join(filter(None, [title, *aligned(self.rows), note]))
 
     def html(self) -> str:
         """Return the table as HTML, for a notebook."""
@@ -203,8 +202,7 @@ class Table(NamedTuple):
             for column in zip(*(self.rows[1:] or self.rows))
         ]
         lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
-        parts = [title, "\n".join(lines), note]
-        return "\n\n".join(part for part in parts if part)
+        return "\n\n".join(part for part in [title, "\n".join(lines), note] if part)
 
     def latex(self) -> str:
         """Return a LaTeX table environment; it needs the package booktabs."""
@@ -258,8 +256,7 @@ def _latex_text(text: str) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    words = " ".join(visible(text, "\n").split())
-    return re.sub(r"([\\`*\[<|])", r"\\\1", words)
+    return re.sub(r"([\\`*\[<|])", r"\\\1", " ".join(visible(text, "\n").split()))
 
 
 def many(number: float, noun: str, form: str = "") -> str:

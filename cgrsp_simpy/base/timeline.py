@@ -30,8 +30,7 @@ CLAIM = np.dtype(
 
 def check_name(what: str, name: str) -> None:
     """Raise InputError for a name that a column of a record would cut off."""
-    allowed = f"at most {MOST_LETTERS} characters"
-    require(len(name) <= MOST_LETTERS, what, name, allowed)
+    require(len(name) <= MOST_LETTERS, what, name, f"at most {MOST_LETTERS} characters")
 
 
 VISIT = np.dtype(

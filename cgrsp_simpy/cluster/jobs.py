@@ -314,12 +314,11 @@ class Mix:
     users: UpToAMillion = parameter("Number of users.", default=20)
 
     def __post_init__(self) -> None:
-        classes = {
+        for name, number in {
             "kind_shares": len(KINDS),
             "gpu_shares": len(self.gpus),
             "duration_shares": len(self.limits_s) + 1,
-        }
-        for name, number in classes.items():
+        }.items():
             shares = getattr(self, name)
             require(
                 len(shares) == number,
@@ -406,11 +405,8 @@ def least_gpu_hours(mix: Mix) -> float:
     GPUs and duration are assumed independent (otherwise: `least_of_any_law`). The first
     class of durations begins at 0.
     """
-    gpus = summed(
-        share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares)
-    )
     return (
-        gpus
+        summed(share * min(widths) for widths, share in zip(mix.gpus, mix.gpu_shares))
         * summed(
             share * low_s
             for low_s, share in zip((0.0, *mix.limits_s), mix.duration_shares)
@@ -485,7 +481,6 @@ def generate(
         )
     )
     iterations = rate[family] * duration_s * gpus**SCALING
-    user = stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users))
     return Jobs(
         arrival_s,
         gpus,
@@ -494,7 +489,7 @@ def generate(
         iterations,
         kind,
         family,
-        user,
+        stream(seed, "users").choice(mix.users, jobs, p=_harmonic(mix.users)),
         f"mix seed {seed}",
     )
 

@@ -162,9 +162,7 @@ def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
     if types := _types(tags):
         tags["gpu_type"] = types
     ranks, zero_s, work = qos or {}, table["ready_s"].min(), table.get("known_work", 0)
-    dependency = _dependency(table, zero_s)
     nodes = table.get("nodes", 0).astype(np.int64)
-    cores = np.ceil(table.get("cores", 0))
     return Jobs(
         table["ready_s"] - zero_s,
         np.ceil(table.get("gpus", 0)).astype(np.int64),
@@ -186,10 +184,10 @@ def _jobs(table: Log, cluster: Cluster, qos: Mapping[str, float] | None) -> Jobs
         running=running if running.any() else None,
         start_s=None if np.isnan(start_s).all() else start_s - zero_s,
         nodes=nodes if nodes.any() else None,
-        cores=cores if cluster.cores else None,
+        cores=np.ceil(table.get("cores", 0)) if cluster.cores else None,
         memory_gb=table.get("memory_gb", 0) if cluster.memory_gb else None,
         submit_s=table["submit_s"] - zero_s,
-        **dependency,
+        **_dependency(table, zero_s),
     )
 
 

@@ -214,8 +214,7 @@ class Received:
         used = self.by_user(view, user)
         seen = {*user[queue].tolist(), *used}
         usage = np.array([used[number] for number in range(max(seen, default=0) + 1)])
-        share = usage / (usage.sum() or 1.0)
-        return np.asarray(0.5 ** (share * len(seen)))
+        return np.asarray(0.5 ** (usage / (usage.sum() or 1.0) * len(seen)))
 
 
 class LeastAttained:

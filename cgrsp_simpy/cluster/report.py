@@ -376,7 +376,6 @@ class ClusterReport(Report):
         numbers.
         """
         names = run.jobs.dtype.names or ()
-        parts = run.parts()
         tags = self.tags or Tags()
         taken = {"nodes", *names}.difference(("family", "user"))
         sizes = self.model.cluster.sizes
@@ -384,7 +383,7 @@ class ClusterReport(Report):
             job: " ".join(
                 f"{node}:{gpus:g}" for node, gpus in place if node < len(sizes)
             )
-            for job, place in parts.items()
+            for job, place in run.parts().items()
         }
         return [
             dict(zip(names, values))

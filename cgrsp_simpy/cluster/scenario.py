@@ -294,8 +294,7 @@ class Pooled(Scenario):
         unit = int(np.gcd.reduce(jobs.gpus))
         needs = (jobs.gpus // unit).tolist()
         nodes = Nodes((1,) * (self.cluster.gpus // unit))
-        in_order = jobs.predecessor is None
-        return PooledView(run, nodes, self.known, needs, in_order)
+        return PooledView(run, nodes, self.known, needs, jobs.predecessor is None)
 
 
 def pooled(scenario: Scenario) -> Scenario:

@@ -37,8 +37,6 @@ from cgrsp_simpy.base.streams import Draw, stream
 from cgrsp_simpy.cluster.backfilling import Conservative, shadow
 from cgrsp_simpy.cluster.cluster import Allocation, Pools
 from cgrsp_simpy.cluster.jobs import (
-    COLUMNS,
-    DEPENDENCY,
     KINDS,
     Jobs,
     Mix,
@@ -194,21 +192,19 @@ class State(state.State):
         ]
         nodes = len(scenario.cluster.sizes)
         shut = dict.fromkeys(number % nodes for number in live.ledger.closed)
-        arrived = live.records.number + len(live.job_processes)
         return {
             "waiting": tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
             "running": tuple(running),
             "closed": tuple(ClosedNode(node, ends_s.get(node)) for node in shut),
-            "to_come": total - arrived,
+            "to_come": total - live.records.number - len(live.job_processes),
         }
 
 
 def _requests(jobs: Jobs, job: int) -> dict[str, Any]:
     """Return what a job of a log requests in addition to GPUs."""
-    columns = {name: getattr(jobs, name) for name in REQUESTED}
     numbers = {
         name: column[job].item() or None
-        for name, column in columns.items()
+        for name, column in {name: getattr(jobs, name) for name in REQUESTED}.items()
         if column is not None
     }
     texts = {name: jobs.tags[name][job] or None for name in TAGS if name in jobs.tags}
@@ -313,7 +309,7 @@ class Resumed(Scenario, state.FromState):
         The former have their estimates as durations.
         """
         known = self._known
-        columns: dict[str, Any] = dict.fromkeys(COLUMNS)
+        columns: dict[str, Any] = dict.fromkeys(("iterations", "family", "user"))
         rows = {
             name: [getattr(entry, name) for entry in known]
             for name in ("estimate_s", "gpus", "user", "family", "iterations", "qos")
@@ -336,9 +332,6 @@ class Resumed(Scenario, state.FromState):
             if None not in values:
                 columns[name] = np.array(values)
         tags = Tags({name: words for name, words in texts.items() if any(words)})
-        del columns["limited"], columns["running"], columns["start_s"]
-        for name in DEPENDENCY:
-            del columns[name]
         return Jobs(**columns, name="state", tags=tags) if rows["gpus"] else None
 
     @cached_property
@@ -420,10 +413,9 @@ class Resumed(Scenario, state.FromState):
             if isinstance(self.source, Jobs):
                 later = np.searchsorted(self._ratios, above_s / estimate_s, "right")
                 ratios = self._ratios[later:]
-                ratio = (
+                duration_s = estimate_s * (
                     float(ratios[int(uniform * len(ratios))]) if len(ratios) else 0.0
                 )
-                duration_s = estimate_s * ratio
             else:
                 duration_s = duration_above(
                     self.source.mix, estimate_s, uniform, above_s

@@ -158,8 +158,7 @@ class _Queue:
         kinds = self.kinds(job)
         self.of_kind.subtract(kinds)
         for key in ("all", self.sizes[job], *kinds):
-            wait_s = at_s - self.submits_s[job]
-            self.last.setdefault(key, _LastWaits()).add(wait_s)
+            self.last.setdefault(key, _LastWaits()).add(at_s - self.submits_s[job])
 
     def last_waits(self, key: Hashable) -> _LastWaits:
         """Return the last known waits of a size class, queue or user, or of all."""

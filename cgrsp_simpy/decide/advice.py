@@ -336,13 +336,12 @@ class Advice(Results):
         held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
         span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
         hours = round(span_s / HOUR_S)
-        columns = (
-            held_s * hours / span_s / len(run.held_s),
-            self.trials.prices.of_jobs(jobs),
-        )
         sums = [
             _by_part(jobs["submit_s"], column, hours, span_s).tolist()
-            for column in columns
+            for column in (
+                held_s * hours / span_s / len(run.held_s),
+                self.trials.prices.of_jobs(jobs),
+            )
         ]
         begin_h = scenario.market.clock.start_h + float(jobs["submit_s"].min()) / HOUR_S
         return [
@@ -450,8 +449,7 @@ class Advice(Results):
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
         most, value = self.search.limits[figure], self.mean(self.best, figure)
-        reached = self.search.reached(self.best, figure, self.seeds)
-        shown = reached <= most + ROUNDING
+        shown = self.search.reached(self.best, figure, self.seeds) <= most + ROUNDING
         verdict = "met" if shown else "met by the mean, but not significantly"
         if value.mean > most + ROUNDING:
             verdict = "met by no option that was tried"
@@ -534,8 +532,10 @@ class Advice(Results):
         )
 
     def _bad(self) -> str:
-        after = f"{self.bad(self.now):.2f} USD today, {self.bad(self.best):.2f} after"
-        return f"Cost of a bad day, {self._of_days}: {after} the change."
+        return (
+            f"Cost of a bad day, {self._of_days}: {self.bad(self.now):.2f} USD today,"
+            f" {self.bad(self.best):.2f} after the change."
+        )
 
     @property
     def _of_days(self) -> str:
@@ -616,8 +616,8 @@ class Advice(Results):
                 "change": self.kind(option),
                 **option.as_row(),
                 "seeds": len(seeds),
+                "compared": seeds is self.seeds,
             }
-            row["compared"] = seeds is self.seeds
             values = {name: self.trials.mean(option, name, seeds) for name in FIGURES}
             values["saved_usd"] = self.trials.change(self.now, option, COST, seeds)
             for name, value in values.items():
@@ -716,8 +716,8 @@ class Advice(Results):
         }
 
     def __str__(self) -> str:
-        parts = [self.title, "\n".join(self.lines), "\n".join(self.rest)]
-        return "\n\n".join([*parts, *map(Table.text, self.tables)])
+        texts = ["\n".join(self.lines), "\n".join(self.rest)]
+        return "\n\n".join([self.title, *texts, *map(Table.text, self.tables)])
 
     def _repr_html_(self) -> str:
         return self.html()

@@ -259,11 +259,11 @@ class _Program:
     def __init__(self, problem: Dispatches, width: int) -> None:
         self.problem, self.width = problem, width
         bin_s = width * problem.step_s
-        allowed = (
-            f"greater for a horizon of {problem.end * problem.step_s / 3600:.1f} h"
-        )
         require(
-            problem.end * (problem.end // width) <= MOST_CELLS, "bin_s", bin_s, allowed
+            problem.end * (problem.end // width) <= MOST_CELLS,
+            "bin_s",
+            bin_s,
+            f"greater for a horizon of {problem.end * problem.step_s / 3600:.1f} h",
         )
         self.groups = self._grouped(bin_s / GROUPS_PER_BIN)
         self.basis = self._basis()
@@ -433,8 +433,7 @@ class _Program:
 
     def _by_step(self, price: np.ndarray) -> np.ndarray:
         """Convert prices per pool and basis function to prices per pool and step."""
-        shape = len(self.problem.slots), self.basis.shape[1]
-        return np.asarray(price.reshape(shape) @ self.basis.T)
+        return np.asarray(price.reshape(len(self.problem.slots), -1) @ self.basis.T)
 
     def bound(self, price: np.ndarray) -> float:
         """Return the bound for individual jobs at prices per pool and step."""

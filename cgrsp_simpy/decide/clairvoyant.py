@@ -244,12 +244,11 @@ def _optimum(scenario: Scenario, orders: Sequence[_Order], weights: Weights) -> 
 def _record(step: _Step, slot: int, names: Sequence[str]) -> JobRecord:
     cost_usd = step.service_s * step.gpu.price_usd_per_h / 3600  # thesis Eq. 3.11
     times = (step.dispatch_s, step.start_s, step.start_s + step.service_s)
-    gpu = names.index(step.gpu.name)
     return JobRecord(
         *step.job,
         *times,
         slot,
-        gpu,
+        names.index(step.gpu.name),
         int(step.status),
         step.delay_s,
         step.service_s,

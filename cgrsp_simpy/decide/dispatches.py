@@ -160,11 +160,10 @@ class Dispatches:
         def by_clock(at_s: float) -> list[tuple[float, ...]]:
             return [market.probabilities(gpu, at_s) for gpu in gpus]
 
-        days_s = np.arange(0.0, end_s, DAY_S).tolist()
         self.changes = sorted(
             {
                 int((day_s + at_s + AFTER_S) / step_s)
-                for day_s in days_s
+                for day_s in np.arange(0.0, end_s, DAY_S).tolist()
                 for at_s in hours_s
                 if AFTER_S < day_s + at_s < end_s
                 and by_clock(at_s - AFTER_S) != by_clock(at_s + AFTER_S)

@@ -239,9 +239,8 @@ def _ends(rows: Sequence[Mapping[str, Any]], name: str) -> Iterator[float]:
 def _corners(
     rows: Sequence[Mapping[str, Any]], kind: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    corners = where(rows, kind=kind)
     wait_min, miss_pct = np.array(
-        [(row["wait_min"], row["miss_pct"]) for row in corners], float
+        [(row["wait_min"], row["miss_pct"]) for row in where(rows, kind=kind)], float
     ).T
     return wait_min, miss_pct
 

@@ -68,9 +68,9 @@ def over_seeds(
 
     Seeds whose replayed stock starts on the same recorded day count as one observation.
     """
-    clusters = [subject_of(scenario).in_common(seed) for seed in seeds]
     return mean(
-        cluster_means(values, clusters), in_order=bool(subject_of(scenario).common)
+        cluster_means(values, [subject_of(scenario).in_common(seed) for seed in seeds]),
+        in_order=bool(subject_of(scenario).common),
     )
 
 
@@ -107,17 +107,15 @@ def expected(
     number: int = DRAWS,
 ) -> dict[tuple[str, str, int], float]:
     """Return means over draws by policy, metric (wait, misses, tardiness) and seed."""
-    jobs = scenario.jobs * number * len(policies) * len(seeds)
-    engine = engine_for("auto", [], jobs)
+    engine = engine_for("auto", [], scenario.jobs * number * len(policies) * len(seeds))
     tasks = {
         (name, seed): partial(over_draws, scenario, policy, seed, number, engine)
         for name, policy in policies.items()
         for seed in seeds
     }
-    results = as_they_come(call, tasks, executor)
     return {
         (name, figure, seed): mean([run[figure] for run in runs]).mean
-        for (name, seed), runs in results
+        for (name, seed), runs in as_they_come(call, tasks, executor)
         for figure in ("wait_min", "miss_pct", "tardiness_min")
     }
 
@@ -129,10 +127,9 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     lower bound of that seed; NaN if no bound is known for any seed. It can be negative,
     since the mean over draws is random.
     """
-    scenario = study.scenario
+    scenario: Any = study.scenario
     allowed = "a scenario of rented slots: for others no bound is known"
     require(isinstance(scenario, Scenario), "scenario", scenario, allowed)
-    assert isinstance(scenario, Scenario)
     bounds: dict[str, dict[int, float]] = {}
     computed = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
     for figure, per_seed in zip(OBJECTIVES, computed):

@@ -188,9 +188,8 @@ class Forecast:
         """One dict per job: number, 5 % quantile, median and 95 % quantile of its start
         and end in seconds, and the probability of missing its deadline, if any.
         """
-        known = sorted(job.id for job in self.state.jobs)
         columns = {
-            "job": known,
+            "job": sorted(job.id for job in self.state.jobs),
             **_range("start", [sample.start_s for sample in self.first]),
             **_range("end", [sample.finish_s for sample in self.first]),
         }

@@ -198,8 +198,8 @@ def later(scenario: Scenario, policy: str | Policy) -> list[Policy]:
         not job_class.tight and job_class.share
         for job_class in scenario.workload.classes
     )
-    spans = scarce_spans(scenario.known()) if named and loose else []
-    return [LooseLater(str(policy))] if spans else []
+    helps = named and loose and scarce_spans(scenario.known())
+    return [LooseLater(str(policy))] if helps else []
 
 
 def own_types(scenario: Scenario) -> str:
@@ -323,15 +323,14 @@ def quantiles(jobs: Mapping[str, np.ndarray] | np.ndarray) -> dict[str, float]:
     jobs: columns as in JobRecord. The 95th percentile is the least value that at most 5
     % of the jobs exceed, rounded to remove floating-point errors of differences.
     """
-    values = {
-        "wait": jobs["start_s"] - jobs["submit_s"],
-        "tardiness": np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
-    }
     return {
         f"p{percent}_{name}_min": round(
             float(np.percentile(seconds, percent, method="inverted_cdf")) / 60, 9
         )
-        for name, seconds in values.items()
+        for name, seconds in {
+            "wait": jobs["start_s"] - jobs["submit_s"],
+            "tardiness": np.maximum(0.0, jobs["finish_s"] - jobs["deadline_s"]),
+        }.items()
         for percent in PERCENT
     }
 
@@ -464,17 +463,16 @@ class Trials:
                     for name, group in groups.items()
                 }
                 for name, factor in REPRICED.items():
-                    unease_usd = sums["inconvenience_usd"]
-                    sums[name] = sums["bills_usd"] + factor * unease_usd
+                    sums[name] = sums["bills_usd"] + factor * sums["inconvenience_usd"]
                 self.figures[option][seed] = (
                     subject_of(fleet).figures(outcome) | parts | sums | more
                 )
 
     def values(self, option: Option, figure: str, seeds: Sequence[int]) -> list[float]:
         """Return one value per seed, or per starting day of a replayed market."""
-        values = [self.figures[option][seed][figure] for seed in seeds]
         return cluster_means(
-            values, [subject_of(self.scenario).in_common(seed) for seed in seeds]
+            [self.figures[option][seed][figure] for seed in seeds],
+            [subject_of(self.scenario).in_common(seed) for seed in seeds],
         )
 
     def mean(self, option: Option, figure: str, seeds: Sequence[int]) -> Mean:
@@ -540,8 +538,7 @@ def _with_hours(option: Option, spans: Sequence[tuple[float, int]]) -> Option:
     """Return the option with these hours, merging adjacent equal numbers."""
     before = [number for _, number in [*spans[-1:], *spans[:-1]]]
     hours = tuple(span for span, number in zip(spans, before) if span[1] != number)
-    slots = max(number for _, number in spans)
-    return option._replace(slots=slots, hours=hours)
+    return option._replace(slots=max(number for _, number in spans), hours=hours)
 
 
 def neighbours(option: Option, least: int) -> list[Option]:
@@ -553,9 +550,11 @@ def neighbours(option: Option, least: int) -> list[Option]:
     """
     hours, options = list(option.hours), []
     for place, (hour, number) in enumerate(hours):
-        changed = [(hour, number + more) for more in (1, -1)]
-        changed += [(hour + later_h, number) for later_h in MOVES_H]
-        changed += [(hour, hours[place - 1][1])]
+        changed = [
+            *((hour, number + more) for more in (1, -1)),
+            *((hour + later_h, number) for later_h in MOVES_H),
+            (hour, hours[place - 1][1]),
+        ]
         for span in changed:
             spans = sorted([*hours[:place], span, *hours[place + 1 :]])
             differ = len({at for at, _ in spans}) == len(spans)
@@ -666,11 +665,10 @@ class Search:
             self.fewer,
             len(self.starts),
         )
-        by_types = list({start.types: start for start in reversed(ranked)}.values())
-        by_types = by_types[::-1][:KEPT]
+        by_types = {start.types: start for start in reversed(ranked)}
         climbed = [
             self.climb(option._replace(hours=()), self.few)
-            for option in (self.trials.now, *by_types)
+            for option in (self.trials.now, *list(by_types.values())[::-1][:KEPT])
         ]
         [best], last = self.best(climbed, self.few), None
         while best != last:
@@ -684,8 +682,7 @@ class Search:
 
     def schedules(self, options: Iterable[Option]) -> list[Option]:
         """Return each option's best hourly schedule; none if it could save nothing."""
-        varies = varies_by_hour(self.trials.scenario)
-        pays = varies and self.trials.prices.price_slot
+        pays = varies_by_hour(self.trials.scenario) and self.trials.prices.price_slot
         return [self.by_hour(option) for option in options if pays]
 
     def by_hour(self, option: Option) -> Option:

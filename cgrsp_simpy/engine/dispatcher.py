@@ -71,8 +71,7 @@ class Dispatcher:
     @property
     def may_decide(self) -> bool:
         """Whether a job waits and the policy decides on the present resources."""
-        free = self.ledger.mask or self._asks_when_full
-        return bool(self.pending_claims and free)
+        return bool(self.pending_claims and (self.ledger.mask or self._asks_when_full))
 
     def enqueue(self, claim: Claim) -> None:
         """Add a claim to the queue until it is granted or its patience ends."""
@@ -128,9 +127,8 @@ class Dispatcher:
             else:
                 self._grant(item, now_s)
         if wake_s < math.inf:
-            delay_s = delay_until(now_s, wake_s)
             # a stepped run lists its value: an event "wake" without a job
-            self.wake = self.env.timeout(delay_s, ("wake", None))
+            self.wake = self.env.timeout(delay_until(now_s, wake_s), ("wake", None))
             self.wake.callbacks = [self._woken]
 
     def _grant(self, item: Any, now_s: float) -> None:

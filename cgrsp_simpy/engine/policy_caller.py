@@ -172,5 +172,4 @@ def _owner(frame: FrameType) -> str:
 
 def is_library(file: Path) -> bool:
     """Return whether a code file belongs to an installed library or to Python."""
-    standard = any(map(file.is_relative_to, PYTHON))
-    return standard or not INSTALLED.isdisjoint(file.parts)
+    return any(map(file.is_relative_to, PYTHON)) or not INSTALLED.isdisjoint(file.parts)

@@ -95,8 +95,9 @@ def columns_of(run: Any) -> dict[str, Any]:
         )
         for job in jobs["job"].tolist()
     ]
-    columns = {name: jobs[name] for name in jobs.dtype.names or ()}
-    return {**columns, "resources": resources}
+    return {name: jobs[name] for name in jobs.dtype.names or ()} | {
+        "resources": resources
+    }
 
 
 def rows_of(columns: Mapping[str, Any], tags: Any) -> list[dict[str, Any]]:

@@ -403,8 +403,7 @@ class Simulation:
 
         at_s: time of the end, seconds; now if None.
         """
-        process = self.job_processes[job]
-        process.finish_s = self.env._now if at_s is None else at_s
+        self.job_processes[job].finish_s = self.env._now if at_s is None else at_s
 
     def record_usage(
         self, job: Hashable, number: int, phase: str, from_s: float, to_s: float
@@ -450,8 +449,7 @@ class Simulation:
         env = self.env
         for at_s, job, number, arrival in self._checked(arrivals):
             if at_s > env._now:
-                delay_s = delay_until(env._now, at_s)
-                yield env.timeout(delay_s, ("submit", number))
+                yield env.timeout(delay_until(env._now, at_s), ("submit", number))
             if self.stop_arrivals:
                 break
             if len(arrival) > 2:  # with draws

@@ -193,9 +193,8 @@ class State:
 def table_of(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a state's JSON file; InputError for an invalid file."""
     with faults_of(path), opened(Path(path)) as file:
-        text = file.read()
         hooks = {"parse_constant": _refuse_constant, "object_pairs_hook": _different}
-        return mapping("the file", json_of(text, **hooks))
+        return mapping("the file", json_of(file.read(), **hooks))
 
 
 def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -318,9 +317,9 @@ class Replay:
             try:
                 self.policy.restore(state.memory)
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                allowed = f"a return value of save() of policy {self.name!r}"
                 raise InputError(
-                    f"memory(={shown(state.memory)}) must be {allowed}"
+                    f"memory(={shown(state.memory)}) must be a return value of save()"
+                    f" of policy {self.name!r}"
                 ) from None
 
     def __getattr__(self, name: str) -> Any:

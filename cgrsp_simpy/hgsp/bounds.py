@@ -71,11 +71,10 @@ def by_capacity(instance: Instance) -> float:
     if prices is None:
         return 0.0
     fine_s = np.linspace(begin_s, end_s, FINE_EDGES)
-    lines = _along_lines(models, edges_s, prices, fine_s)
     return max(
         0.0,
         _worth(instance, models, edges_s, prices),
-        _worth(instance, models, fine_s, lines),
+        _worth(instance, models, fine_s, _along_lines(models, edges_s, prices, fine_s)),
     )
 
 
@@ -307,8 +306,7 @@ def least_of_few(
             ends_s = {k: max(now_s, jobs[k][0]) + jobs[k][3][j] for k in left}
             first_end_s = min(ends_s.values())
             for k, end_s in ends_s.items():
-                start_s = max(now_s, jobs[k][0])
-                if end_s == np.inf or start_s >= first_end_s:
+                if end_s == np.inf or max(now_s, jobs[k][0]) >= first_end_s:
                     continue
                 then = (*free_s[:j], end_s, *free_s[j + 1 :])
                 others = left - {k}

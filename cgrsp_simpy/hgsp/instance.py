@@ -277,9 +277,8 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     columns = {column: getattr(instance, column) for column in COLUMNS}
     if not np.array_equal(instance.times_s, instance.related_s):
         for gpu, times_s in zip(instance.gpus, instance.times_s.T):
-            known = columns.setdefault(TIMES + gpu.name, times_s)
             require(
-                np.array_equal(known, times_s),
+                np.array_equal(columns.setdefault(TIMES + gpu.name, times_s), times_s),
                 "GPUs with the same name",
                 gpu.name,
                 "equally fast for each task",
@@ -436,11 +435,10 @@ def read_orlib(
                 f"{number // (3 * n)} instances of {n}" for n in sizes
             )
             could = f" ({fitting} would fit)" if sizes else ""
-            message = (
+            raise InputError(
                 f"{many(number, 'number')} cannot determine the number of tasks per"
-                f" instance{could}"
+                f" instance{could}; specify it with tasks=N"
             )
-            raise InputError(f"{message}; specify it with tasks=N")
         require(
             number > 0 and number % (3 * n) == 0,
             "numbers",

@@ -54,8 +54,7 @@ class Task(NamedTuple):
 
 
 # two are equal only if they are the same object, which is found at once
-Task.__eq__ = object.__eq__  # type: ignore[method-assign]
-Task.__hash__ = object.__hash__  # type: ignore[method-assign]
+Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
 
 
 def planned_s(run: Simulation, task: Task, gpu: Any) -> float:
@@ -367,8 +366,14 @@ class Planner:
         if self.moves or self.seconds:
             return self
         limits: dict[str, Any] = {"moves": moves or 0, "seconds": seconds or 0}
-        owned = [name for name in limits if self.scheduler in OWNERS[name]]
-        return replace(self, **{name: limits[name] for name in owned})
+        return replace(
+            self,
+            **{
+                name: limit
+                for name, limit in limits.items()
+                if self.scheduler in OWNERS[name]
+            },
+        )
 
     def plan(self, instance: Instance, seed: int) -> Plan:
         """Return the plan made before a run; seed: seed of the search."""

@@ -80,10 +80,9 @@ class HgspReport(Report):
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
         """Return rows as `Schedule.rows`, with planned values as planned_NAME."""
-        times = zip(schedule_of(run).rows(), plan_of(run).rows())
         return [
             {**row, **{f"planned_{key}": planned[key] for key in PLANNED}}
-            for row, planned in times
+            for row, planned in zip(schedule_of(run).rows(), plan_of(run).rows())
         ]
 
     def timeline(self, run: Run, **parts: Any) -> Timeline:
@@ -119,9 +118,8 @@ def schedule_of(run: Run) -> Schedule:
     measured = Schedule(plan.instance, gpu, start_s, finish_s, granted_s, run.policy)
     if run.scenario.is_certain and plan.planner.is_frozen:
         planned = plan.solution.schedule
-        same = np.array_equal(measured.gpu, planned.gpu)
         if not (
-            same
+            np.array_equal(measured.gpu, planned.gpu)
             and np.allclose(measured.finish_s, planned.finish_s, rtol=ROUNDING, atol=0)
         ):
             raise RuntimeError(f"{plan.instance.name}: the run differs from the plan")

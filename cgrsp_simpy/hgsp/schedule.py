@@ -137,14 +137,13 @@ class Schedule:
         places = tuple(
             f"{number} {gpu.name}" for number, gpu in enumerate(jobs.gpus, start=1)
         )
-        labels = dict(zip(ids, jobs.task_names))
         return Timeline(
             "GPU",
             places,
             (1.0,) * len(places),
             self.claims,
             visits,
-            labels,
+            dict(zip(ids, jobs.task_names)),
             dict(zip(ids, kinds)),
             self.policy,
         )

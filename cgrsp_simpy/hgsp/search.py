@@ -92,7 +92,6 @@ def state_of(start: Schedule) -> State:
         tasks[j, : len(sequence)] = sequence
     finish_s[:, 0] = jobs.free_s
     size = np.array([len(sequence) for sequence in start.sequences()], np.int64)
-    whole = np.zeros((4, n), np.int64)
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
     rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
     arrays = (
@@ -101,7 +100,7 @@ def state_of(start: Schedule) -> State:
         finish_s,
         np.zeros((m, n + 1)),
         size,
-        *whole,
+        *np.zeros((4, n), np.int64),
         np.zeros(2, np.int64),
     )
     state = descent.State(*map(rows_of, arrays))

@@ -184,8 +184,10 @@ class StepTable:
             degree,
             f"one of those measured on {gpu}: {', '.join(map(str, degrees))}",
         )
-        cells: dict[str, dict[tuple[int, int], list[float]]]
-        cells = {"prompt": {}, "token": {}}
+        cells: dict[str, dict[tuple[int, int], list[float]]] = {
+            "prompt": {},
+            "token": {},
+        }
         for row in self.rows:
             if (row.gpu, row.tensor_parallel) == (gpu, degree):
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)

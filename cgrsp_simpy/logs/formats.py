@@ -153,12 +153,11 @@ def _parsed(raw: Raw) -> Parsed:
     cancelled = np.array(
         [state.startswith("CANCELLED") for state in raw.texts["state"]], dtype=bool
     )
-    limit_s = np.where(raw.get("limit_s") > 0, raw.get("limit_s"), np.nan)
     return Parsed(
         {
             "submit_s": raw.numbers["submit_s"],
             "service_s": service_s,
-            "limit_s": limit_s,
+            "limit_s": np.where(raw.get("limit_s") > 0, raw.get("limit_s"), np.nan),
             "start_s": start,
             "end_s": end,
             "running": running.astype(np.float64),
@@ -509,22 +508,20 @@ def _swf(raw: Raw) -> Parsed:
     """
     numbers = raw.numbers
     allocated = np.nan_to_num(numbers["allocated"])
-    requested = np.nan_to_num(numbers["requested"])
-    processors = np.where(allocated > 0, allocated, requested)
+    processors = np.where(allocated > 0, allocated, np.nan_to_num(numbers["requested"]))
     asked_kb = numbers["requested_kb"]
     run_s = numbers["service_s"]
     status = numbers["ended"]
     memory_kb = np.where(
         np.isnan(asked_kb), np.nan_to_num(numbers["used_kb"]), asked_kb
     )
-    limit_s = np.where(numbers["limit_s"] > 0, numbers["limit_s"], np.nan)
     return Parsed(
         {
             "submit_s": numbers["submit_s"],
             "start_s": numbers["submit_s"] + numbers["wait_s"],
             "service_s": run_s,
             "think_s": numbers["think_s"],
-            "limit_s": limit_s,
+            "limit_s": np.where(numbers["limit_s"] > 0, numbers["limit_s"], np.nan),
             "gpus": processors,
             "cores": processors,
             "memory_gb": memory_kb * processors / KB_PER_GB,

@@ -388,10 +388,9 @@ class PolledModel:
             return float(np.mean(np.square(curve)) + apart**2)
 
         bounds = ((0.5, 0.999), (log(step_s), log(30 * DAY_S)))
-        starts = product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
         fits = [
             scipy.optimize.minimize(missed, start, method="Nelder-Mead", bounds=bounds)
-            for start in starts
+            for start in product((0.6, 0.85), (log(6 * HOUR_S), log(30 * HOUR_S)))
         ]
         best = holding(*min(fits, key=lambda value: float(value.fun)).x)
         return best if best.switch_s < best.persistence_s else self.one_scale()

@@ -137,9 +137,9 @@ def read_market(path: str | Path) -> list[Snapshots]:
         rows = rows_of(path, file)
         require(bool(rows), "snapshots", 0, "at least one")
         first = min(rows, key=lambda row: seconds_between(rows[0], row))
-        by_type = grouped(rows, attrgetter("gpu"))
         return [
-            _series(gpu, rows_of_type, first) for gpu, rows_of_type in by_type.items()
+            _series(gpu, rows_of_type, first)
+            for gpu, rows_of_type in grouped(rows, attrgetter("gpu")).items()
         ]
 
 
@@ -376,9 +376,8 @@ class Series:
     kept: bool = False
 
     def __post_init__(self) -> None:
-        edges = (0, *self.changes, self.steps)
         require(
-            all(one < other for one, other in pairwise(edges)),
+            all(one < other for one, other in pairwise((0, *self.changes, self.steps))),
             "changes",
             self.changes,
             "in order",

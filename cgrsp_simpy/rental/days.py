@@ -105,12 +105,11 @@ def trace(
         "omitted if classes is given",
     )
     fraction = 0.2 if tight_fraction is None else tight_fraction
-    deadlines = DeadlineClasses(fraction) if classes is None else classes
     log = read_log(
         path,
         format,
         window,
-        deadlines,
+        DeadlineClasses(fraction) if classes is None else classes,
         class_column=class_column,
         **reading,
     )

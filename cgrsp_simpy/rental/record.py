@@ -146,10 +146,9 @@ class Totals:
     def of(cls, classes: Iterable[DeadlineClass], more: Iterable[str] = ()) -> Totals:
         """Return empty totals for these deadline classes and additional columns."""
         listed = list(classes)
-        by_class = tuple(ClassTotals(item.name) for item in listed)
         return cls(
             weighted=_is_weighted(listed),
-            by_class=by_class,
+            by_class=tuple(ClassTotals(item.name) for item in listed),
             more=dict.fromkeys(more, 0),
         )
 
@@ -221,10 +220,11 @@ class Totals:
             by_name[totals.name] = ClassTotals(
                 totals.name, *map(add, before[1:], totals[1:])
             )
-        weighted = self.weighted or later.weighted
-        classes = tuple(by_name.values())
         return Totals(
-            **sums, weighted=weighted, by_class=classes, more={**self.more, **more}
+            **sums,
+            weighted=self.weighted or later.weighted,
+            by_class=tuple(by_name.values()),
+            more={**self.more, **more},
         )
 
 
@@ -279,10 +279,9 @@ def _class_figures(sums: Totals) -> dict[str, float]:
     """Return the misses of the thesis's two classes, or all metrics by class."""
     if _is_thesis(sums.by_class):
         loose = sums.completed - sums.tight
-        loose_missed = sums.missed - sums.tight_missed
         return {
             "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
-            "loose_miss_pct": _percent(loose_missed, loose),
+            "loose_miss_pct": _percent(sums.missed - sums.tight_missed, loose),
         }
     return {
         f"{name}_{figure}": values[figure]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.engine.run import Run
 from cgrsp_simpy.rental.bulk import Bulk, CompiledPolicy, tables
@@ -92,9 +93,7 @@ class ResumedBulk(Bulk):
         row, gpus = run.rows[number], resumed.gpus_of(entry)
         mean_s = max(gpu.mean_execution_s[job.complexity - 1] for gpu in gpus)
         index = {gpu.name: place for place, gpu in enumerate(resumed.gpus)}
-        price = gpus[0].price_usd_per_h
-        for gpu in gpus[1:]:
-            price += gpu.price_usd_per_h
+        price = summed(gpu.price_usd_per_h for gpu in gpus)
         first, start_s = entry.slots[0], entry.dispatch_s + met.delay
         row["slot"], row["gpu"], row["status"] = first, index[gpus[0].name], met.status
         row["dispatch_s"], row["price_usd_per_h"] = entry.dispatch_s, price
@@ -126,8 +125,7 @@ class ResumedBulk(Bulk):
             ordered = self.setting.terms["ordered"]
             held["since_s"] = row["dispatch_s" if ordered else "start_s"]
             if ordered:
-                usd = row["delay_s"] * gpu.price_usd_per_h / 3600.0
-                row["provisioning_usd"] += usd
+                row["provisioning_usd"] += row["delay_s"] * gpu.price_usd_per_h / 3600.0
 
     def _jobs(self) -> None:
         if self.run.number["left"]:

@@ -212,13 +212,12 @@ class State(state.State):
             for slot in (SlotView(-1, gpu) for gpu in scenario.types)
             if (seen_s := view.seen_s(slot)) is not None
         ]
-        arrived = live.records.number + len(live.job_processes)
         return {
             "slots": tuple(gpu.name for gpu in scenario.slots),
             "waiting": tuple(WaitingJob(**entry(job)) for job in live.pending_claims),
             "running": tuple(running),
             "stock": tuple(seen),
-            "to_come": scenario.jobs - arrived,
+            "to_come": scenario.jobs - live.records.number - len(live.job_processes),
         }
 
 
@@ -289,8 +288,7 @@ class Resumed(Scenario, state.FromState):
     @cached_property
     def _estimates_s(self) -> list[float]:
         """The state's estimates in seconds, in increasing order."""
-        estimates = {entry.estimate_s for entry in self.state.jobs}
-        return sorted(estimates - {None})
+        return sorted({entry.estimate_s for entry in self.state.jobs} - {None})
 
     def _add_levels(self) -> None:
         """Add a level per estimate in seconds: its time on the first type is the
@@ -320,8 +318,7 @@ class Resumed(Scenario, state.FromState):
         classes = self.workload.classes
         index = len(classes) - 1
         if entry.deadline_class is not None:
-            names = [part.name for part in classes]
-            index = names.index(entry.deadline_class)
+            index = [part.name for part in classes].index(entry.deadline_class)
         weight = classes[index].weight if entry.weight is None else entry.weight
         level = entry.complexity
         if entry.estimate_s is not None:
@@ -375,14 +372,12 @@ class Resumed(Scenario, state.FromState):
         self, job: Job, running: RunningJob | None, seed: int, stock: Stock
     ) -> Any:
         """Return the hidden draws of a job, given what is known from the state."""
-        generator = stream(seed, "state", job.id)
-        status, delay, service = generator.random(3).tolist()
+        status, delay, service = stream(seed, "state", job.id).random(3).tolist()
         level = job.complexity
         if running is None:
             return Draws(status, delay, self._factor(level, service, 0.0))
         state = self.state
-        gpus = self.gpus_of(running)
-        mean_s = max(gpu.mean_execution_s[level - 1] for gpu in gpus)
+        mean_s = max(gpu.mean_execution_s[level - 1] for gpu in self.gpus_of(running))
         dispatch_s, start_s = running.dispatch_s, running.start_s
         held_s = (state.now_s if start_s is None else start_s) - dispatch_s
         weights = self._weights(running, held_s, stock)
@@ -464,8 +459,7 @@ class Resumed(Scenario, state.FromState):
         stock = Stock(self.market, seed)
         for gpu in self.types if self.market.persists else ():
             seen = self._observed(gpu)
-            generator = stream(seed, f"state {gpu.name}")
-            stock.redraw(gpu, partial(_misses, seen, generator))
+            stock.redraw(gpu, partial(_misses, seen, stream(seed, f"state {gpu.name}")))
         return stock
 
     def _observed(self, gpu: Any) -> list[tuple[float, list[float]]]:
@@ -489,10 +483,11 @@ class Resumed(Scenario, state.FromState):
                 if any(likely):
                     rows = ended if has_ended else open_delays
                     rows.append((entry.dispatch_s, likely))
-        for seen in self.state.stock:
-            if seen.gpu == gpu.name:
-                likely = [float(name == seen.status) for name in NAMES]
-                ended.append((seen.seen_s, likely))
+        ended += [
+            (seen.seen_s, [float(name == seen.status) for name in NAMES])
+            for seen in self.state.stock
+            if seen.gpu == gpu.name
+        ]
         ended.sort(key=itemgetter(0))
         showing = [n for n, (_, likely) in enumerate(ended) if likely.count(0.0) == 2]
         return open_delays + ended[max(showing, default=0) :]
@@ -519,9 +514,12 @@ class Resumed(Scenario, state.FromState):
     ) -> dict[str, Any]:
         slots = chosen if isinstance(chosen, Sequence) else (chosen,)
         gpus = dict.fromkeys(slot.gpu.name for slot in slots)
-        indices = [slot.index for slot in slots]
-        row = {"job": job.id, "slots": indices, "gpu": "+".join(gpus)}
-        return row | {"reason": reasons.get(job.id, "")}
+        return {
+            "job": job.id,
+            "slots": [slot.index for slot in slots],
+            "gpu": "+".join(gpus),
+            "reason": reasons.get(job.id, ""),
+        }
 
     def one_more(self, text: str) -> Resumed:
         types = {gpu.name: gpu for gpu in self.gpus}
@@ -538,10 +536,10 @@ def _misses(
 
     It agrees with an observation with a probability proportional to the likelihood.
     """
-    missed = 0
-    for time_s, likely in observed:
-        missed += generator.random() * max(likely) >= likely[status(time_s)]
-    return missed
+    return sum(
+        generator.random() * max(likely) >= likely[status(time_s)]
+        for time_s, likely in observed
+    )
 
 
 class ResumedSubject(state.FromStateSubject, RentalSubject):

@@ -156,8 +156,9 @@ def _workload(table: Any, path: Path) -> Workload:
         log = path.parent / str(table.pop("trace"))
         table["columns"] = mapping("[workload.columns]", table.get("columns", {}))
         return read_log(log, **table, deadlines=deadlines)
-    kind: type[HourlyWorkload | PoissonWorkload]
-    kind = HourlyWorkload if "rates" in table else PoissonWorkload
+    kind: type[HourlyWorkload | PoissonWorkload] = (
+        HourlyWorkload if "rates" in table else PoissonWorkload
+    )
     keys = [item.name for item in fields(kind) if item.name != "deadlines"]
     check_keys("[workload]", table, (*keys, "rates", "trace", "job", "class", *names))
     workload: Workload = part_of(kind, {**table, "deadlines": deadlines}, "workload")

@@ -156,10 +156,12 @@ class OperatorKnowledge:
     @cached_property
     def offered_load(self) -> float:
         """Load lambda x mean W / C_max, execution time only (thesis Section 4.5.10)."""
-        slots, work_s = len(self.fleet), 0.0
-        for gpu in self.fleet:
-            for share, mean_s in zip(self.complexity_mix, gpu.mean_execution_s):
-                work_s += share * mean_s
+        slots = len(self.fleet)
+        work_s = summed(
+            share * mean_s
+            for gpu in self.fleet
+            for share, mean_s in zip(self.complexity_mix, gpu.mean_execution_s)
+        )
         return self.arrival_rate_per_s * self.gpus_per_job * (work_s / slots) / slots
 
 

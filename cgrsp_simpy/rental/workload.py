@@ -263,8 +263,7 @@ class _DrawnJobs(_OfColumns):
             ids, gpus = np.arange(first, first + number), np.ones(number, int)
             due = submit + classes.window_s[kind]
             tight = classes.tight[kind]
-            weight = classes.weight[kind]
-            jobs = ids, submit, due, complexity, tight, gpus, weight, kind
+            jobs = ids, submit, due, complexity, tight, gpus, classes.weight[kind], kind
             yield *jobs, *drawn.take(complexity)
 
 

@@ -127,8 +127,7 @@ class Plan:
             for zone, series in known.items()
         }
         most = MOST_STATES.bit_length() - 1
-        weighed = sorted(known, key=lambda zone: -worth[zone])[:most]
-        weighed.sort()
+        weighed = sorted(sorted(known, key=lambda zone: -worth[zone])[:most])
         histories = [known[zone] for zone in weighed]
         self.numbers = [zone.number for zone in weighed]
         self.prices = [dear, *(zone.usd_per_h for zone in weighed)]

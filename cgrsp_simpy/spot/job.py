@@ -71,12 +71,11 @@ class Checkpoints:
     )
 
     def __post_init__(self) -> None:
-        needs = {
+        for name, owner in {
             "notice_s": "checkpoint_s",
             "transfer_usd_per_gb": "size_gb",
             "storage_usd_per_gb_month": "size_gb",
-        }
-        for name, owner in needs.items():
+        }.items():
             if getattr(self, name) and not getattr(self, owner):
                 raise InputError(f"{name} requires {owner}")
 

@@ -231,12 +231,11 @@ def plan(
         "exactly one of the two",
     )
     limit = Limit() if limit is None else limit
-    kept = limit if isinstance(limit, Limit) else Limit.read(str(limit))
     search = Search(
         replace(jobs, submit_s=jobs.submit_s - jobs.submit_s[0]),
         sizes,
         prices,
-        kept,
+        limit if isinstance(limit, Limit) else Limit.read(str(limit)),
         budget,
         growth,
         seed,
@@ -425,10 +424,9 @@ class Search:
     def _run(
         self, numbers: tuple[int, ...], policy: WaitingPolicy, spot: bool
     ) -> Tried:
-        rows = [
-            self.rows(numbers, policy, spot, year) for year in range(len(self.years))
-        ]
-        waits_s, money, goes = zip(*rows)
+        waits_s, money, goes = zip(
+            *[self.rows(numbers, policy, spot, year) for year in range(len(self.years))]
+        )
         rent, wait_s, used = (
             np.array(
                 [

@@ -44,14 +44,13 @@ def follow(scenario: Any, seed: Whole = 0, *, keep: bool = False) -> Run:
     records = Records(scenario.report(scenario), keep)
     records.claims = None  # nor does the recursion know which machine a job is on
     policy, first = scenario.policy, 1
-    runs = started(
+    for chunk, predictions, starts in started(
         scenario.foreseen(seed),
         policy,
         scenario.machines,
         scenario.work_conserving,
         fast=scenario.jobs >= COMPILED_FROM,
-    )
-    for chunk, predictions, starts in runs:
+    ):
         on_demand = np.isnan(starts)
         waited_s = np.where(_in_vain(predictions, policy), policy.wait_s, 0.0)
         start_s = np.where(on_demand, chunk.submit_s + waited_s, starts)
@@ -84,10 +83,9 @@ def started(
     when one of them first has room, and jobs start in order of arrival; one that waits
     and gives up blocks all later ones until then. fast: use compiled code; needs numba.
     """
-    state: list[Any]
     if isinstance(machines, int):
         needs, (rows, loop) = 0, _either(_whole, fast)
-        state = [np.zeros(machines) if machines else np.array([math.inf])]
+        state: list[Any] = [np.zeros(machines) if machines else np.array([math.inf])]
     else:
         needs, (rows, loop) = 2, _either(_shared, fast)
         free = [

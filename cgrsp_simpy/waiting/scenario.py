@@ -376,8 +376,9 @@ class Scenario(Model):
                 )
                 yield chunk, predictions, patience
             return
-        rules = (self.policy, self.machines, self.work_conserving)
-        for chunk, predictions, starts in started(self.foreseen(seed), *rules):
+        for chunk, predictions, starts in started(
+            self.foreseen(seed), self.policy, self.machines, self.work_conserving
+        ):
             in_vain = np.where(predictions == MISLED, self.policy.wait_s, 0.0)
             yield chunk, predictions, np.where(np.isnan(starts), in_vain, math.inf)
 

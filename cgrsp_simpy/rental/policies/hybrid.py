@@ -111,8 +111,7 @@ def by_laxity(
     cost_weight = 0.0 if critical else COST_WEIGHT
     speed = mean_s / fastest_offer_s
     cost = price_usd_per_h / (cheapest_offer_usd_per_h or 1.0)  # all free
-    penalty = STOCK_PENALTY[status]
-    return ((1 - cost_weight) * speed + cost_weight * cost + penalty,)
+    return ((1 - cost_weight) * speed + cost_weight * cost + STOCK_PENALTY[status],)
 
 
 @tiers

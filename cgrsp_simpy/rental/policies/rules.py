@@ -455,5 +455,4 @@ def speed_cost_stock(
     """Least score of stock and of relative speed and cost (thesis Eq. 4.1)."""
     speed = mean_s / fastest_offer_s
     cost = price_usd_per_h / (cheapest_offer_usd_per_h or 1.0)  # all free
-    penalty = STOCK_PENALTY[status]
-    return ((1 - cost_weight) * speed + cost_weight * cost + penalty,)
+    return ((1 - cost_weight) * speed + cost_weight * cost + STOCK_PENALTY[status],)

@@ -39,7 +39,8 @@ class Node(NamedTuple):
 
 
 # identity is faster than comparing fields
-Node.__eq__, Node.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Node.__eq__ = object.__eq__  # type: ignore[method-assign]
+Node.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,8 @@ class Task(NamedTuple):
 
 
 # two are equal only if they are the same object, which is found at once
-Task.__eq__, Task.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Task.__eq__ = object.__eq__  # type: ignore[method-assign]
+Task.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def planned_s(run: Simulation, task: Task, gpu: Any) -> float:

@@ -36,7 +36,8 @@ class Request(NamedTuple):
 
 
 # identity is faster than comparing fields
-Request.__eq__, Request.__hash__ = object.__eq__, object.__hash__  # type: ignore[method-assign]
+Request.__eq__ = object.__eq__  # type: ignore[method-assign]
+Request.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class Member:

@@ -143,7 +143,8 @@ def anywhere(view: View, taken: list[int]) -> SlotView:
     known = view.known
     types = len(known.gpus) if known.free_types else 1
     choices = (view.idle_count - len(taken)) * types
-    place, gpu = divmod(view.rng.choice(range(choices)) if choices > 1 else 0, types)
+    drawn = view.rng.choice(range(choices)) if choices > 1 else 0
+    place, gpu = divmod(drawn, types)
     for other in taken:
         place += other <= place
     insort(taken, place)

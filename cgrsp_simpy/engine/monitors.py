@@ -10,6 +10,7 @@ import itertools
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -302,7 +303,7 @@ class _Request(AwaitedEvent, resource.Request):
         resource.put_queue.append(self)
         resource._trigger_put(None)
         if self._value is PENDING:
-            self.awaited, self.callbacks = False, Callbacks()
+            self.awaited, self.callbacks = False, Callbacks([_processed])
             self.callbacks.event = self
 
     def cancel(self) -> None:
@@ -317,6 +318,21 @@ class _Request(AwaitedEvent, resource.Request):
             _Release(self.resource, self, kind)
         if self._value is PENDING:
             self.cancel()
+
+
+@cache
+def _late(kind: Any) -> Any:
+    """Return a class of processed requests that notice a process that waits for them.
+
+    SimPy reads that their callbacks are None, and continues the process at once.
+    """
+    return type(kind.__name__, (kind,), {"callbacks": property(kind.on_awaited)})
+
+
+def _processed(request: Any) -> None:
+    kind: Any = type(request)
+    if not request.awaited:
+        request.__class__ = _late(kind)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
@@ -347,7 +363,8 @@ class _Release(resource.Release):
         if error is None and not request.awaited and env._now > request.since:
             raise InputError(
                 f"a process releases its request of {resource.name} without having"
-                " waited for it: `yield turn` after `turn = resource.request()`"
+                " waited for it: `yield turn` after `turn = resource.request()`, or"
+                " `turn.cancel()` to leave the queue"
             )
         if request in resource.users:  # otherwise withdrawn, preempted or released
             resource._leave(request)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import (
@@ -23,7 +22,6 @@ from cgrsp_simpy.base.checks import (
     entries_of,
     error_text,
     require,
-    shown,
 )
 from cgrsp_simpy.base.files import within
 from cgrsp_simpy.base.metric import users_part
@@ -275,9 +273,8 @@ class Runs:
         for policy, outcome in zip(block.policies, outcomes):
             key = policy_name(policy), seed
             before = self._of(scenario).setdefault(key, outcome)
-            # the texts are also equal where values are NaN
-            if before is not outcome and repr(before) != repr(outcome):
-                _warn_of_difference(scenario, policy, seed, before, outcome)
+            if before is not outcome:
+                _warn_if_different(scenario, policy, seed, before, outcome)
 
 
 def _figures(scenario: Model, outcome: Outcome) -> dict[str, Any]:
@@ -286,26 +283,35 @@ def _figures(scenario: Model, outcome: Outcome) -> dict[str, Any]:
     return subject_of(scenario).figures(outcome)
 
 
-def _warn_of_difference(
+def _texts(scenario: Model, outcome: Outcome) -> dict[str, str]:
+    """Return figures as texts, which are equal also for NaN, and for a number of NumPy
+    and the same number from a results directory.
+    """
+    return {name: f"{value}" for name, value in _figures(scenario, outcome).items()}
+
+
+def _warn_if_different(
     scenario: Model, policy: Any, seed: int, before: Outcome, after: Outcome
 ) -> None:
-    """Warn that two runs with the same seed differ, and in which figure first."""
-    first, second = _figures(scenario, before), _figures(scenario, after)
-    name, value, other = next(
-        (name, first.get(name), second.get(name))
-        for name in first | second
-        if repr(first.get(name)) != repr(second.get(name))
-    )
-    log.warning(
-        "%s, policy %s: two runs with seed %d differ (%s is %s, then %s); draw random"
-        ' numbers from draw("name") or view.rng, and use neither clock nor set order',
-        scenario.name,
-        policy_name(policy),
-        seed,
-        name,
-        shown(value),
-        shown(other),
-    )
+    """Warn if two runs with the same seed differ, with the first figure that does."""
+    first, second = _texts(scenario, before), _texts(scenario, after)
+    for name in first | second:
+        value, other = first.get(name), second.get(name)
+        # the texts of two errors may contain addresses
+        if value != other and (name != "error" or None in (value, other)):
+            log.warning(
+                "%s, %s %s: two runs with seed %d differ (%s is %s, then %s); draw"
+                ' random numbers from draw("name") or view.rng, and use neither clock'
+                " nor set order",
+                scenario.name,
+                scenario.policy_label,
+                policy_name(policy),
+                seed,
+                name,
+                value,
+                other,
+            )
+            return
 
 
 def replicate(
@@ -315,8 +321,8 @@ def replicate(
     engine: str = "auto",
     keep: Callable[[Run], Outcome] | None = None,
 ) -> Runs:
-    """Carry out the requested runs, each only once; of those of user code, the first
-    is repeated, and a warning is logged if it differs.
+    """Carry out the requested runs, each only once. The first run of each policy that
+    involves user code is repeated, and a warning is logged if the two differ.
 
     executor, engine: as in `compare`. store: saves outcomes and supplies saved ones.
     keep: module-level function that returns the outcome of a run with records; None:
@@ -337,7 +343,7 @@ def replicate(
             of_users.add(name)
     blocks = _blocks(wanted)
     if not keep:
-        blocks += _repeated(blocks, of_users)
+        blocks = [*blocks, *_repeated(blocks, of_users)]
     workers = executor if isinstance(executor, int) else 1
     engine_used = engine_for(engine, wanted, _work(blocks) // max(1, workers))
     tasks = list(_tasks([b._replace(engine=engine_used, keep=keep) for b in blocks]))
@@ -345,28 +351,31 @@ def replicate(
     for task, outcomes in zip(tasks, _carried_out(tasks, executor, store)):
         for block, by_policy in zip(task, outcomes):
             runs.take(block, by_policy)
-    equal = (warning for item in wanted for warning in _equal(runs, *item))
-    for warning in islice(equal, 1):  # the first, of a sweep with many points
-        log.warning(warning)
+    if not keep:
+        _warn_if_equal(runs, wanted)
     return runs
 
 
-def _equal(
-    runs: Runs, scenario: Model, policies: Sequence[Any], seeds: Iterable[int]
-) -> Iterator[str]:
-    """Yield a warning per policy with which all seeds of a user's model are equal."""
-    seeds = list(seeds)
-    if len(seeds) == 1 or users_part(scenario) is None:
-        return
-    for policy in policies:
-        outcomes = [runs.outcome(scenario, policy, seed) for seed in seeds]
-        failed = isinstance(outcomes[0], str)
-        if not failed and len({*map(repr, outcomes)}) == 1:
-            yield (
-                f"{scenario.name}, policy {policy_name(policy)}: all {len(seeds)} seeds"
-                " give the same figures; the model is not random, or its generator has"
-                " a fixed seed"
-            )
+def _warn_if_equal(runs: Runs, wanted: Iterable[Replications]) -> None:
+    """Warn of the first policy with which all seeds of a user's model are equal."""
+    for scenario, policies, seeds in wanted:
+        for policy in policies if users_part(scenario) is not None else ():
+            first, *others = [
+                _texts(scenario, runs.outcome(scenario, policy, seed)) for seed in seeds
+            ]
+            if not others or not first or "error" in first:
+                continue
+            if all(figures == first for figures in others):
+                log.warning(
+                    "%s, %s %s: all %d seeds give the same figures; if the model is"
+                    ' random, draw its numbers from draw("name"), not from a generator'
+                    " with a fixed seed",
+                    scenario.name,
+                    scenario.policy_label,
+                    policy_name(policy),
+                    len(others) + 1,
+                )
+                return  # a sweep may have many points
 
 
 def _carried_out(

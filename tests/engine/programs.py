@@ -24,7 +24,7 @@ class Listed(simpy.Environment):
 
 KINDS = ("Resource", "PriorityResource", "PreemptiveResource")
 PAIRS = (
-    *product(("request", "renege"), KINDS),
+    *product(("request", "renege", "book"), KINDS),
     *product(("put", "get"), ("Container", "Store", "FilterStore", "PriorityStore")),
 )
 ACTIONS = (
@@ -71,6 +71,7 @@ def modelled(env, plans, resources, until=30):
         if kind == "PreemptiveResource":
             priority["preempt"] = number != 2
         with resources[kind].request(**priority) as turn:
+            yield from work(1) if verb == "book" else ()
             got = yield turn | env.timeout(number / 2 if verb == "renege" else 100)
             if turn in got:
                 yield env.timeout(3 - number)
@@ -87,8 +88,11 @@ def modelled(env, plans, resources, until=30):
     def acted(name, number):
         verb, _, kind = name.partition(" of ")
         if kind:
-            trade = traded if verb in ("put", "get") else served
-            return (yield from trade(verb, kind, number))
+            return (
+                yield from (traded if verb in ("put", "get") else served)(
+                    verb, kind, number
+                )
+            )
         if name == "timeout":
             yield env.timeout(number)
         elif name == "all":

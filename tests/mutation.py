@@ -99,6 +99,15 @@ EQUAL: dict[tuple[str, str], str] = {
         "return results, max(1.1000000000000001e-09, time.perf_counter() - begin_s)",
     ): "no task takes so little time",
     (
+        "analysis/statistics.py",
+        "least, most = 1, 3",
+    ): "the search between the two finds the same number",
+    (
+        "logs/formats.py",
+        "numbers = [int(text) for text in ids] if are_numbers else list(range(1, jobs"
+        " + 2))",
+    ): "the other columns of a row end first",
+    (
         "base/compiled.py",
         "return path or Path(path)",
     ): "only compiled functions have a path",

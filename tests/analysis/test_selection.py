@@ -13,6 +13,7 @@ from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.analysis.selection import kim_nelson
+from cgrsp_simpy.studies.subject import subject_of
 
 NAMES = tuple("ABCDE")
 
@@ -169,11 +170,19 @@ def test_select_takes_the_policy_of_the_shortest_wait():
         ({"confidence": 0.4}, "confidence"),
         ({"first": 1}, "first"),
         ({"figure": "makespan"}, "figure"),
+        (
+            {
+                "scenario": subject_of(cg.day("quiet")).varied(
+                    series=[cg.StockSeries("RTX 3090", (0.0,), (0,), 172_800.0)]
+                )
+            },
+            "a scenario with independent seeds",
+        ),
     ],
 )
 def test_bad_input_is_rejected(given, message):
-    arguments = {"policies": ["fifo", "spt"], "indifference": 1.0, **given}
-    check_refused(lambda: cg.select(cg.day("quiet"), **arguments), message)
+    usual = {"scenario": cg.day("quiet"), "policies": ["fifo", "spt"]}
+    check_refused(lambda: cg.select(**usual | {"indifference": 1.0} | given), message)
 
 
 test_an_observation_that_is_not_finite_is_rejected = refusals(

@@ -95,9 +95,11 @@ def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
             if at_s <= row["dispatch_s"]
         ]
         assert messages[-1] == ("High", "Medium", "Low")[row["status"]]
-    drawn = cg.day("normal", jobs=100)
-    levels = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2)).levels
+    drawn = subject_of(cg.day("normal", jobs=100)).varied(start_h=13.5)
+    later = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2))
     for gpu in drawn.gpus:
-        for at_s, level, _ in levels[gpu.name]:
+        for at_s, level, _ in later.levels[gpu.name]:
             assert level == drawn.market.probabilities(gpu, at_s)[2]
-    assert max(level for _, level, _ in levels["RTX 3090"]) > 0.3
+    assert max(item[1] for item in later.levels["RTX 3090"]) > 0.3 and later.scarce == [
+        (0.0, 4.5 * 3600.0)
+    ]

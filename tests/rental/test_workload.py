@@ -365,10 +365,10 @@ def test_a_scenario_file_finds_a_log_in_its_own_folder(tmp_path, file, monkeypat
     )
     monkeypatch.chdir(Path(__file__).parent)
     scenario = cg.Scenario.from_toml(path)
-    assert scenario.name == "scenario"
     assert scenario == replace(
         cg.trace(tmp_path / "jobs.csv", tight_fraction=0.5), name="scenario"
     )
+    assert cg.trace(tmp_path / "jobs.csv").workload.deadlines == DeadlineClasses(0.2)
 
 
 def test_a_log_created_in_python_cannot_be_written_and_leaves_no_file(tmp_path):

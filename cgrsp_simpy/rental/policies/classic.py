@@ -220,10 +220,9 @@ class Preemptive:
         need = sum(job.gpus for job in first if job not in running) - view.idle_count
         answer: list[Suspend] = []
         for job in reversed(ranked):
-            if need <= 0:
-                break
             if (
-                job in running
+                need > 0
+                and job in running
                 and job not in first
                 and running[job].since_s < view.now_s
             ):

@@ -207,7 +207,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "knots are whole numbers, and middles are not",
     (
         "decide/recommend.py",
-        "changed += [(hour - later_h, number) for later_h in MOVES_H]",
+        "*((hour - later_h, number) for later_h in MOVES_H),",
     ): "hours move as far forward as back",
     (
         "studies/isolation.py",
@@ -629,8 +629,8 @@ EQUAL: dict[tuple[str, str], str] = {
         [
             (
                 "decide/gaps.py",
-                f"jobs = scenario.jobs {one} number {two} len(policies) {three}"
-                " len(seeds)",
+                f'engine = engine_for("auto", [], scenario.jobs {one} number {two}'
+                f" len(policies) {three} len(seeds))",
             )
             for one, two, three in ("/**", "*/*", "**/")
         ],

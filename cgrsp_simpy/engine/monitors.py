@@ -10,7 +10,6 @@ import itertools
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -303,8 +302,21 @@ class _Request(AwaitedEvent, resource.Request):
         resource.put_queue.append(self)
         resource._trigger_put(None)
         if self._value is PENDING:
-            self.awaited, self.callbacks = False, Callbacks([_processed])
+            self.awaited, self.callbacks = False, Callbacks()
             self.callbacks.event = self
+
+    @property
+    def callbacks(self) -> Any:
+        """None once the request has been processed: a process that waits for it reads
+        this, and continues at once.
+        """
+        if self._callbacks is None:
+            self.awaited = True
+        return self._callbacks
+
+    @callbacks.setter
+    def callbacks(self, callbacks: Any) -> None:
+        self._callbacks = callbacks
 
     def cancel(self) -> None:
         waited = self._value is PENDING
@@ -318,21 +330,6 @@ class _Request(AwaitedEvent, resource.Request):
             _Release(self.resource, self, kind)
         if self._value is PENDING:
             self.cancel()
-
-
-@cache
-def _late(kind: Any) -> Any:
-    """Return a class of processed requests that notice a process that waits for them.
-
-    SimPy reads that their callbacks are None, and continues the process at once.
-    """
-    return type(kind.__name__, (kind,), {"callbacks": property(kind.on_awaited)})
-
-
-def _processed(request: Any) -> None:
-    kind: Any = type(request)
-    if not request.awaited:
-        request.__class__ = _late(kind)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
@@ -597,6 +594,19 @@ class _Get(container.ContainerGet, store.FilterStoreGet):
         self.proc, self.since = env._active_proc, env._now
         resource.get_queue.append(self)
         resource._trigger_get(None)
+
+    @property
+    def callbacks(self) -> Any:
+        """None once the request has been processed: a process that waits for it reads
+        this, and continues at once.
+        """
+        if self._callbacks is None:
+            self.awaited = True
+        return self._callbacks
+
+    @callbacks.setter
+    def callbacks(self, callbacks: Any) -> None:
+        self._callbacks = callbacks
 
     def cancel(self) -> None:
         waited = self._value is PENDING

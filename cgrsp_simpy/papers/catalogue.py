@@ -287,9 +287,8 @@ def make_all(
     folder = Path(out)
     check_folder(folder)
     check_look(**{"style": "print", "width": None, **(style or {})})
-    versions = {package: version(package) for package in VERSIONED} | {
-        "python": platform.python_version()
-    }
+    versions = {package: version(package) for package in VERSIONED}
+    versions["python"] = platform.python_version()
     heading = {"seeds": seeds, "style": dict(style or {}), "versions": versions}
     kept, items = _kept(folder, heading), list[dict[str, Any]]()
     manifest = {**heading, "items": items}

@@ -218,8 +218,7 @@ def tables(statements: Sequence[Entry], every: bool = False) -> list[Table]:
     """Return the summary and, per command, all entries or those not reproduced."""
     note = "\n".join(f"{verdict}: {text}" for verdict, text in MEANING.items())
     result = [Table("Printed statements", cells_of(summary(statements)), note)]
-    groups = grouped(statements, lambda entry: f"{entry.command} ({entry.seconds} s)")
-    for head, group in groups.items():
+    for head, group in by_command(statements).items():
         shown = [entry for entry in group if every or entry.verdict != REPRODUCED]
         if shown:
             result.append(listed(f"{shown[0].paper}: {head}", shown))
@@ -229,6 +228,11 @@ def tables(statements: Sequence[Entry], every: bool = False) -> list[Table]:
 def listed(head: str, statements: Iterable[Entry]) -> Table:
     """Return a table of one line per entry."""
     return Table("", [[head], *([line(entry)] for entry in statements)])
+
+
+def by_command(statements: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """Group the entries by the command that computes them, with its seconds."""
+    return grouped(statements, lambda entry: f"{entry.command} ({entry.seconds} s)")
 
 
 def by_place(statements: Iterable[Entry]) -> list[Table]:

@@ -595,19 +595,6 @@ class _Get(container.ContainerGet, store.FilterStoreGet):
         resource.get_queue.append(self)
         resource._trigger_get(None)
 
-    @property
-    def callbacks(self) -> Any:
-        """None once the request has been processed: a process that waits for it reads
-        this, and continues at once.
-        """
-        if self._callbacks is None:
-            self.awaited = True
-        return self._callbacks
-
-    @callbacks.setter
-    def callbacks(self, callbacks: Any) -> None:
-        self._callbacks = callbacks
-
     def cancel(self) -> None:
         waited = self._value is PENDING
         super().cancel()

@@ -474,8 +474,8 @@ class Simulation:
             if not valid:
                 raise InputError(
                     f"arrivals() of {self.model.name} yielded {shown(arrival)}, which"
-                    f" is not a pair of an ascending time in seconds, at least"
-                    f" {before_s:g}, and a hashable job"
+                    f" is not a pair of a time in seconds, at least {before_s:g}"
+                    " (times ascend), and a hashable job"
                 )
             if type(number) is not int or not -LARGEST_ID <= number <= LARGEST_ID:
                 check_id(f"a job of {self.model.name}", number, whole=True)

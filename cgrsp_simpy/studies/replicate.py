@@ -284,8 +284,8 @@ def _figures(scenario: Model, outcome: Outcome) -> dict[str, Any]:
 
 
 def _texts(scenario: Model, outcome: Outcome) -> dict[str, str]:
-    """Return figures as texts, which are equal also for NaN, and for a number of NumPy
-    and the same number from a results directory.
+    """Return figures as strings, so that NaN equals NaN, and a NumPy number equals the
+    same number from a results directory.
     """
     return {name: f"{value}" for name, value in _figures(scenario, outcome).items()}
 

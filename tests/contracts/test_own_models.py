@@ -363,10 +363,10 @@ WRONG = {
     "job 0 arrives before an equal job has ended": {
         "arrivals": lambda draw: [(0.0, 0), (0.0, 0)]
     },
-    "(2.0, 2), which is not a pair of an ascending time in seconds, at least 5": {
+    "(2.0, 2), which is not a pair of a time in seconds, at least 5 (times ascend)": {
         "arrivals": lambda draw: [(5.0, 1), (2.0, 2)]
     },
-    "yielded (-1.0, 1), which is not a pair of an ascending time in seconds": {
+    "yielded (-1.0, 1), which is not a pair of a time in seconds, at least 0": {
         "arrivals": lambda draw: [(-1.0, 1)]
     },
     "yielded ('a', 1), which is not a pair": {"arrivals": lambda draw: [("a", 1)]},

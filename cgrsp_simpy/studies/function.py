@@ -32,6 +32,7 @@ from cgrsp_simpy.engine.monitors import (
 )
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.studies.source import check_yields
 from cgrsp_simpy.studies.subject import Parameter, Subject
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -116,13 +117,17 @@ def _check(function: Any) -> None:
 
 
 def as_model(scenario: Any) -> Any:
-    """Return a function with `@cg.model`, or a partial of one, as a Model."""
+    """Return a function with `@cg.model`, or a partial of one, as a Model. Raises
+    InputError for a forgotten `yield` in a model of the user.
+    """
     fixed = {}
     function = scenario
     if isinstance(scenario, functools.partial):
         function, fixed = scenario.func, scenario.keywords
     if not hasattr(function, MARK):
+        check_yields(type(scenario))
         return scenario
+    check_yields(function)
     if function is not scenario and scenario.args:
         raise InputError(
             f"functools.partial of model {function.__name__} has positional arguments"

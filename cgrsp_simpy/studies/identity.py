@@ -204,18 +204,11 @@ class Identity:
         return digest(Path(file).read_bytes())
 
     def _closure(self, value: Any) -> dict[str, Any]:
-        """Return the values that a function has captured in its closure."""
-        cells = getattr(value, "__closure__", None) or ()
-        names = value.__code__.co_freevars if cells else ()
-        return {
-            name: self.of(cell.cell_contents)
-            for name, cell in zip(names, cells)
-            if cell != EMPTY
-        }
+        return {name: self.of(part) for name, part in captured(value).items()}
 
     def _of_function(self, function: FunctionType) -> list[Any]:
         code, around = function.__code__, function.__globals__
-        names, attributes, _ = _used(code)
+        names, attributes, _ = names_in(code)
         return [
             self._compiled(code),
             self.of(
@@ -439,13 +432,22 @@ def _constant(value: Any) -> str:
 
 def imported_by(function: FunctionType) -> list[ModuleType]:
     """Return the user's modules that a function imports when it is called."""
-    around, imports = function.__globals__, _used(function.__code__)[2]
+    around, imports = function.__globals__, names_in(function.__code__)[2]
     modules = (_imported(name, level, around) for name, level in sorted(imports))
     return list(dict.fromkeys(itertools.chain.from_iterable(modules)))
 
 
+def captured(value: Any) -> dict[str, Any]:
+    """Return the values that a function has captured in its closure, by name."""
+    cells = getattr(value, "__closure__", None) or ()
+    names = value.__code__.co_freevars if cells else ()
+    return {
+        name: cell.cell_contents for name, cell in zip(names, cells) if cell != EMPTY
+    }
+
+
 @functools.cache
-def _used(
+def names_in(
     code: CodeType,
 ) -> tuple[frozenset[str], frozenset[str], frozenset[tuple[str, int]]]:
     """Return global names, attribute names, and imports with dot level of code."""
@@ -464,7 +466,7 @@ def _used(
     for inner in (
         constant for constant in code.co_consts if isinstance(constant, CodeType)
     ):
-        more = _used(inner)
+        more = names_in(inner)
         names = names | more[0]
         attributes = attributes | more[1]
         imports = imports | more[2]

@@ -1,0 +1,106 @@
+"""A forgotten `yield` in a user's process is refused before the run."""
+
+import re
+from textwrap import indent
+
+import pytest
+from support import check_refused
+
+import cgrsp_simpy as cg
+from cgrsp_simpy.base.policy import from_file
+
+SHOP = """\
+from contextlib import contextmanager
+import simpy
+import cgrsp_simpy as cg
+import parts_of_shop as parts
+
+def served(env, desk):
+    with desk.request() as turn:
+        yield turn
+        yield env.timeout(1)
+
+class Clinic:
+    def __init__(self, env):
+        self.env = env
+        {method}
+
+    def patient(self):
+        yield self.env.timeout(1)
+
+@cg.model
+def shop(env, seed):
+    desk = simpy.Resource(env)
+
+    def work():
+        yield env.timeout(1)
+
+    def process():
+{body}
+
+    env.process(process())
+    env.run()
+    return dict(end=env.now)
+"""
+WAIT = "\nyield env.timeout(1)"
+REQUESTS = [
+    "desk.request()" + WAIT,
+    "with desk.request():\n    yield env.timeout(1)",
+    "with desk.request() as turn:\n    turn\n    yield env.timeout(1)",
+    "with desk.request() as turn:\n    yield env.timeout(1)\nprint(turn)",
+    f"turn = desk.request(){WAIT}\ndesk.release(turn)",
+    f"turn = desk.request(){WAIT}\nturn.cancel()",
+]
+
+
+def shop(tmp_path, body, method="pass"):
+    text = SHOP.format(body=indent(body, " " * 8), method=method)
+    (tmp_path / "shop.py").write_text(text)
+    part = "def part(env):\n    yield env.timeout(1)\n"
+    (tmp_path / "parts_of_shop.py").write_text(part)
+    return from_file("scenario", f"{tmp_path / 'shop.py'}:shop")
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        *((body, "27: no `yield` waits for `desk.request()`") for body in REQUESTS),
+        ("late = env.timeout(2)" + WAIT, "27: no `yield` waits for `env.timeout(2)`"),
+        (WAIT + "\nenv.timeout(2)", "29: no `yield` waits for `env.timeout(2)`"),
+        ("if env.now:\n    work()" + WAIT, "28: `work()` runs nothing: use `env.proc"),
+        ("served(env, desk)" + WAIT, "27: `served(env, desk)` runs nothing"),
+        ("parts.part(env)" + WAIT, "27: `parts.part(env)` runs nothing"),
+    ],
+)
+def test_a_forgotten_yield_is_refused(body, message, tmp_path):
+    model = shop(tmp_path, body)
+    check_refused(lambda: cg.simulate(model), f"shop.py, line {message}")
+
+
+def test_a_process_of_a_class_that_is_not_started_is_refused(tmp_path):
+    model = shop(tmp_path, "Clinic(env)" + WAIT, "self.patient()")
+    message = (
+        "line 14: `self.patient()` runs nothing: use `env.process(self.patient())`"
+    )
+    check_refused(lambda: cg.compare(model, [{}]), re.escape(message))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "yield env.process(served(env, desk))",
+        "yield from served(env, desk)",
+        "turn = desk.request()\nyield turn | env.timeout(2)\nturn.cancel()",
+        "desk.turn = desk.request()" + WAIT,
+        "first = last = desk.request()\nyield last",
+        "turns = [desk.request()]\nyield turns[0]",
+        "with desk.request() as turn, desk.request() as other:\n    yield turn | other",
+        "late = env.timeout(1)\nyield desk.request() & late",
+        "def ends(event=env.timeout(2)):\n    return event\nyield ends()",
+        "desk.request().cancel()" + WAIT,
+        f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
+        "with desk.request():\n    env.now" + WAIT,
+    ],
+)
+def test_what_a_process_waits_for_in_another_way_is_accepted(body, tmp_path):
+    assert "end" in cg.simulate(shop(tmp_path, body)).summary()

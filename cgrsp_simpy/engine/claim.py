@@ -16,7 +16,7 @@ from simpy.events import NORMAL, PENDING
 
 from cgrsp_simpy.base.checks import InputError, Renamed
 from cgrsp_simpy.base.timeline import CLAIM, PHASES, check_name
-from cgrsp_simpy.engine.events import AwaitedEvent, Callbacks, job_id
+from cgrsp_simpy.engine.events import job_id
 from cgrsp_simpy.engine.resources import grant_now
 
 Interrupt = simpy.Interrupt
@@ -64,7 +64,22 @@ class JointRequest(simpy.Event):
 Turn = Any  # yielded by a process: SimPy's request of a resource, or a JointRequest
 
 
-class Claim(AwaitedEvent):
+class Callbacks(list[Any]):
+    """Callbacks of a claim; `append` informs the claim that a process waits for it.
+
+    SimPy appends to the callbacks of an event when a process yields it, alone or within
+    a condition such as `claim | timeout`.
+    """
+
+    __slots__ = ("claim",)
+    claim: Claim
+
+    def append(self, callback: Any) -> None:
+        list.append(self, callback)
+        self.claim.on_awaited()
+
+
+class Claim(simpy.Event):
     """A job's claim to resources; the policy decides which ones are granted, and when.
 
     It is an event, created by `run.claim`:
@@ -127,6 +142,7 @@ class Claim(AwaitedEvent):
     parts: Sequence[Part] = ()
     terms: Any = None
     granted_s = started_s = math.nan
+    awaited = False
     phases: Sequence[tuple[str, float]]
     turns: Sequence[Any] = ()
     revoked = False
@@ -142,13 +158,19 @@ class Claim(AwaitedEvent):
         self.callbacks = Callbacks(
             [Claim._request_at_grant] if request_at_grant else ()
         )
-        self.callbacks.event = self
+        self.callbacks.claim = self
         self.run, self.job, self.patience_s = run, job, patience_s
         self.submit_s = self.env._now
         self.request_at_grant = request_at_grant
         self.process = run.env._active_proc
         # here and not in the class, where Python would find them more slowly
         self.answer, self.patience, self.phases = PENDING, None, ()
+
+    @property
+    def triggered(self) -> bool:
+        """Whether the claim has been answered. Reading this counts as waiting."""
+        self.on_awaited()
+        return self._value is not PENDING
 
     def reply(self, answer: Claim | None) -> None:
         """Answer the claim: with itself if granted, with None if its patience ended."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 from simpy.core import BoundClass
-from simpy.events import NORMAL, PENDING, EventPriority
+from simpy.events import NORMAL, EventPriority
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -218,37 +218,6 @@ def event_list(env: simpy.Environment) -> list[tuple[float, int, int, simpy.Even
     priority, number and event.
     """
     return sorted(env._queue, key=itemgetter(0, 1, 2))
-
-
-class Callbacks(list[Any]):
-    """Callbacks of an event; `append` informs the event that a process waits for it.
-
-    SimPy appends to the callbacks of an event when a process yields it, alone or within
-    a condition such as `claim | timeout`.
-    """
-
-    __slots__ = ("event",)
-    event: Any
-
-    def append(self, callback: Any) -> None:
-        list.append(self, callback)
-        self.event.on_awaited()
-
-
-class AwaitedEvent(simpy.Event):
-    """Base of events with `Callbacks`, which know whether a process has ever waited."""
-
-    awaited = False
-
-    @property
-    def triggered(self) -> bool:
-        """Whether the event has been triggered. Reading this counts as waiting."""
-        self.on_awaited()
-        return self._value is not PENDING
-
-    def on_awaited(self) -> None:
-        """Called when a process waits, or reads `triggered`."""
-        self.awaited = True
 
 
 class ScheduledEvent(simpy.Event):

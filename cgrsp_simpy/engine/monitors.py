@@ -26,7 +26,6 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.timeline import counted
-from cgrsp_simpy.engine.events import AwaitedEvent, Callbacks
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -287,13 +286,8 @@ class Monitor(Measured):
 # which SimPy looks for releases after every request, is always empty.
 
 
-class _Request(AwaitedEvent, resource.Request):
-    """A request that records when it was made.
-
-    awaited: whether it was granted at once, or a process has ever waited for it.
-    """
-
-    awaited = True
+class _Request(resource.Request):
+    """A request that records when it was made."""
 
     def __init__(self, resource: Any) -> None:
         env = self.env = resource._env
@@ -301,22 +295,6 @@ class _Request(AwaitedEvent, resource.Request):
         self.proc, self.since = env._active_proc, env._now
         resource.put_queue.append(self)
         resource._trigger_put(None)
-        if self._value is PENDING:
-            self.awaited, self.callbacks = False, Callbacks()
-            self.callbacks.event = self
-
-    @property
-    def callbacks(self) -> Any:
-        """None once the request has been processed: a process that waits for it reads
-        this, and continues at once.
-        """
-        if self._callbacks is None:
-            self.awaited = True
-        return self._callbacks
-
-    @callbacks.setter
-    def callbacks(self, callbacks: Any) -> None:
-        self._callbacks = callbacks
 
     def cancel(self) -> None:
         waited = self._value is PENDING
@@ -327,7 +305,7 @@ class _Request(AwaitedEvent, resource.Request):
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not GeneratorExit:  # as in SimPy
-            _Release(self.resource, self, kind)
+            _Release(self.resource, self)
         if self._value is PENDING:
             self.cancel()
 
@@ -347,7 +325,7 @@ class _PriorityRequest(_Request, resource.PriorityRequest):
 class _Release(resource.Release):
     """A release; when it is processed, the next request is granted."""
 
-    def __init__(self, resource: Any, request: Any, error: Any = None) -> None:
+    def __init__(self, resource: Any, request: Any) -> None:
         env = self.env = resource._env
         self.callbacks, self.resource = [resource._trigger_put], resource
         self.proc, self.request = env._active_proc, request
@@ -355,13 +333,6 @@ class _Release(resource.Release):
             raise InputError(
                 f"{resource.name} can release only its own requests: `turn ="
                 " resource.request()`, then `yield turn`, which returns None"
-            )
-        # who leaves at once, such as because of the queue's length, need not wait
-        if error is None and not request.awaited and env._now > request.since:
-            raise InputError(
-                f"a process releases its request of {resource.name} without having"
-                " waited for it: `yield turn` after `turn = resource.request()`, or"
-                " `turn.cancel()` to leave the queue"
             )
         if request in resource.users:  # otherwise withdrawn, preempted or released
             resource._leave(request)
@@ -377,9 +348,7 @@ class Resource(Measured, simpy.Resource):
     utilisation_pct, the utilisation of open servers (after the capacity was lowered, a
     server is open until it has finished its work); withdrawn_pct, the share of requests
     that were withdrawn, such as by customers who renege. The run fails with InputError
-    if a request is released, or its `with` block ends, later than it was made, although
-    nothing has waited for its grant or read `turn.triggered`; and if anything but the
-    resource's own requests is released.
+    if anything but the resource's own requests is released.
 
     Parameters
     ----------

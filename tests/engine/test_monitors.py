@@ -257,30 +257,9 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
     assert [figures[name] for name in names] == pytest.approx([50, 0.5, 100 / 3])
 
 
-def forgets_to_wait(env, desk):
-    with desk.request():
-        yield env.timeout(9)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (
-            lambda env, desk: [
-                *(env.process(forgets_to_wait(env, desk)) for _ in range(2)),
-                env.run(),
-            ],
-            "request of desk without having waited for it: `yield",
-        ),
-        (
-            lambda env, desk: [
-                desk.request(),
-                turn := desk.request(),
-                env.run(9),
-                desk.release(turn),
-            ],
-            "request of desk without having waited for it: `yield",
-        ),
         (
             lambda env, desk: desk.release(cg.Resource(env, name="till").request()),
             "desk can release only its own requests",

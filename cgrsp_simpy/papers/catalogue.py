@@ -197,7 +197,7 @@ class Paper(NamedTuple):
     @property
     def figure_parameters(self) -> Mapping[str, inspect.Parameter]:
         """The parameters of the runs behind the figures."""
-        return inspect.signature(self.module.GALLERY.runs).parameters
+        return inspect.signature(self.module.FIGURES.runs).parameters
 
     @property
     def table_parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -378,10 +378,10 @@ def _items(
         how["runs_from"] = folder / "runs"
     else:  # one set of runs for all figures
         sizes = with_seeds(paper.figure_parameters, seeds)
-        how["runs"] = paper.module.GALLERY.runs(**sizes, executor=executor)
+        how["runs"] = paper.module.FIGURES.runs(**sizes, executor=executor)
 
     def draw(id: str) -> Files:
-        return paper.module.draw_figures(folder, (id,), **how), ()
+        return paper.module.FIGURES.draw(folder, (id,), **how), ()
 
     for id in paper.module.FIGURES:
         yield "figure", id, lambda id=id: draw(id)  # type: ignore[misc]

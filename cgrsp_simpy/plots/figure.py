@@ -193,7 +193,10 @@ class Figure:
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
-        note = "; ".join(filter(None, (_of(self.note, runs or self.usual()), other)))
+        note = self.note
+        if not isinstance(note, str):
+            note = note(runs or self.usual())
+        note = "; ".join(filter(None, (note, other)))
         handles = literally(self.draw, canvas, rows)
         if note:
             legend_outside(canvas, handles or [], note, **self.legend)
@@ -223,46 +226,40 @@ def _value(cell: str) -> Any:
     return cell == "True" if cell in ("True", "False") else number_or_text(cell)
 
 
-class Figures(dict[str, Figure]):
-    """Figures of a gallery by id, in the order of their declarations.
+class Gallery(dict[str, Figure]):
+    """Figures of a module by id, in the order of their declarations.
 
-    prefix: prefix of file names. usual: function that returns the gallery's default
-    runs. legend: settings for all figures, as in `legend_outside`.
+    name: name of the module, and the prefix of file names. runs: function of sizes and
+    an executor that makes the data. intro: function of the runs that returns the first
+    paragraphs of the index. legend: settings for all figures, as in `legend_outside`.
     """
 
     def __init__(
-        self, prefix: str, usual: Callable[[], Any] = _nothing, **legend: Any
+        self,
+        name: str,
+        runs: Callable[..., Any] = _nothing,
+        intro: Callable[[Any], list[str]] = _nothing,
+        **legend: Any,
     ) -> None:
         super().__init__()
-        self.prefix, self.usual, self.legend = prefix, usual, legend
+        self.name, self.runs, self.intro, self.legend = name, runs, intro, legend
 
     def add(
         self, id: str, title: str, size: tuple[float, float], **more: Any
     ) -> Figure:
-        """Declare a figure. more: fields of `Figure`; stem defaults to prefix + id."""
+        """Declare a figure. more: fields of `Figure`; stem defaults to name_id."""
         settings = {
-            "stem": self.prefix + id.replace(".", "_"),
-            "usual": self.usual,
+            "stem": f"{self.name}_{id.replace('.', '_')}",
+            "usual": self.runs,
             **more,
         }
         settings["legend"] = {**self.legend, **settings.get("legend", {})}
         self[id] = Figure(title=title, size=size, **settings)
         return self[id]
 
-
-@dataclass(frozen=True)
-class Gallery:
-    """Figures of a module.
-
-    name: name of the module. runs: function of sizes and an executor that makes the
-    data. intro: first paragraphs of the index. command: command that draws a figure.
-    """
-
-    name: str
-    runs: Callable[..., Any]
-    figures: Mapping[str, Figure]
-    intro: Callable[[Any], list[str]]
-    command: str = "cgrsp papers figures {name} {id}"
+    def runs_of(self, _ids: Sequence[str], /, **sizes: Any) -> Any:
+        """Return the runs behind some figures; by default, those behind all."""
+        return self.runs(**sizes)
 
     def figure(
         self,
@@ -283,13 +280,13 @@ class Gallery:
         number, or a file that cannot be read.
         """
         check_look(style, width)
-        check_one_of("figure", id, self.figures)
+        check_one_of("figure", id, self)
         if csv is not None:
             require(not sizes, "csv", csv, f"omitted if {', '.join(sizes)} is given")
-            return self.figures[id].redraw(csv, style, width=width)
-        runs = self.runs(**sizes, executor=executor)
-        rows = self.figures[id].read(csv_text(_rows(self.figures[id], runs)))
-        return self.figures[id].drawn(rows, style, runs, width=width)
+            return self[id].redraw(csv, style, width=width)
+        runs = self.runs_of((id,), **sizes, executor=executor)
+        rows = self[id].read(csv_text(_rows(self[id], runs)))
+        return self[id].drawn(rows, style, runs, width=width)
 
     def draw(
         self,
@@ -314,38 +311,37 @@ class Gallery:
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
         check_folder(folder)
-        ids = tuple(self.figures) if ids is None else ids
+        ids = tuple(self) if ids is None else ids
         for id in ids:
-            check_one_of("figure", id, self.figures)
-        chosen = {id: self.figures[id] for id in ids}
-        runs = self.runs(**sizes, executor=executor) if runs is None else runs
-        rows, paths = dict[str, list[Row]](), list[Path]()
+            check_one_of("figure", id, self)
+        if runs is None:
+            runs = self.runs_of(ids, **sizes, executor=executor)
+        rows = dict[str, list[Row]]()
+        paths = list[Path]()
         for id in progress(ids, unit=" figures"):
-            rows[id] = _rows(chosen[id], runs)
+            rows[id] = _rows(self[id], runs)
             # an interrupt keeps the figures that are complete
-            paths += chosen[id].write(
-                folder, rows[id], style, runs, width=width, pgf=pgf
-            )
-        if list(ids) == list(self.figures):
-            read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
+            paths += self[id].write(folder, rows[id], style, runs, width=width, pgf=pgf)
+        if list(ids) == list(self):
+            read = {id: self[id].read(csv_text(rows[id])) for id in ids}
             paths.append(folder / "README.md")
             write_whole(paths[-1], self._index(read, runs).encode())
         return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
         lines = self.intro(runs)
-        for id, figure in self.figures.items():
+        for id, figure in self.items():
             head = f"{figure.head}. " if figure.head else ""
+            command = (
+                f"cgrsp papers figures {self.name} {id}{_of(figure.options, runs)}"
+            )
+            source = f"`{command}`; [CSV]({figure.stem}.csv)"
             lines += [
                 f"## {head}{figure.title}",
                 f"![{figure.title}]({figure.stem}.png)",
+                figure.table(rows[id]),
+                f"{figure.seen(rows[id])} {source}".lstrip(),
             ]
-            command = (
-                f"`{self.command.format(name=self.name, id=id)}"
-                f"{_of(figure.options, runs)}`"
-            )
-            said = [figure.seen(rows[id]), f"{command}; [CSV]({figure.stem}.csv)"]
-            lines += [figure.table(rows[id]), " ".join(filter(None, said))]
         return "\n\n".join(filter(None, lines)) + "\n"
 
 

@@ -35,7 +35,6 @@ from cgrsp_simpy.papers.cluster.table import (
 )
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -116,7 +115,35 @@ CLAIMED = {
 }
 
 
-FIGURES = Figures("cluster_", Runs, handlelength=2.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of GPU clusters, drawn from this package's runs",
+        (
+            "After “Reducing Fragmentation and Starvation in GPU Clusters"
+            " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
+            f" on 8 nodes of 8 GPUs, {many(runs.jobs, 'job')} measured,"
+            f" {many(runs.seeds, 'seed')}."
+            " The paper"
+            " prints neither the arrivals nor the distribution of durations"
+            " within its classes; we chose both, so the published values"
+            " belong to other jobs. It does not state the period over which"
+            " throughput and utilisation are measured; here it is the time"
+            " in which the measured jobs arrive. The paper submits its jobs"
+            " to an empty cluster, and none after them, so that starving"
+            " wide jobs are served when arrivals end. Unless a figure says"
+            " so, our measured jobs follow others, and jobs arrive until"
+            " the measured ones have ended. The number after ± is the half"
+            " width of a 95 % interval. fifo, sjf, shortest and"
+            " shortest-gpu are the paper's static schedulers, hps, pbs and"
+            " sbs its dynamic ones, adaptive the one that it gave up;"
+            " fifo-skip, easy, conservative and las are added for"
+            " comparison. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures cluster --out figures/cluster`."
+        ),
+    ]
+
+
+FIGURES = Gallery("cluster", Runs, _intro, handlelength=2.6)
 
 
 @FIGURES.add(
@@ -758,35 +785,3 @@ def _(rows: list[Row]) -> str:
         f" arrived, and is back at this value after {back['wait_s']:g} s. Our monotone"
         " form never falls."
     )
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of GPU clusters, drawn from this package's runs",
-        (
-            "After “Reducing Fragmentation and Starvation in GPU Clusters"
-            " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
-            f" on 8 nodes of 8 GPUs, {many(runs.jobs, 'job')} measured,"
-            f" {many(runs.seeds, 'seed')}."
-            " The paper"
-            " prints neither the arrivals nor the distribution of durations"
-            " within its classes; we chose both, so the published values"
-            " belong to other jobs. It does not state the period over which"
-            " throughput and utilisation are measured; here it is the time"
-            " in which the measured jobs arrive. The paper submits its jobs"
-            " to an empty cluster, and none after them, so that starving"
-            " wide jobs are served when arrivals end. Unless a figure says"
-            " so, our measured jobs follow others, and jobs arrive until"
-            " the measured ones have ended. The number after ± is the half"
-            " width of a 95 % interval. fifo, sjf, shortest and"
-            " shortest-gpu are the paper's static schedulers, hps, pbs and"
-            " sbs its dynamic ones, adaptive the one that it gave up;"
-            " fifo-skip, easy, conservative and las are added for"
-            " comparison. Next to each picture is the CSV of its data. All"
-            " of them: `cgrsp papers figures cluster --out figures/cluster`."
-        ),
-    ]
-
-
-GALLERY = Gallery("cluster", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -30,7 +30,6 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.printed import ABLATION, COEFFICIENTS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -110,7 +109,47 @@ class Runs:
         }
 
 
-FIGURES = Figures("dag_", Runs)
+def _intro(runs: Runs) -> list[str]:
+    few, more = (f"{number:,}" for number in runs.tasks)
+    return [
+        "# Figures of DAGs, drawn from this package's graphs and runs",
+        (
+            "After “Efficient Scheduling for GPU-Based Neural Network"
+            " Training via Hybrid Reinforcement Learning and Metaheuristic"
+            " Optimization”. The authors' instances have no edges, and"
+            " their public program has no agent. The first figure is of"
+            f" instances of this kind: {few} and {more} independent tasks on 50"
+            " machines of one speed in the busy state, drawn from the"
+            " distributions of Section 4.2 for small workloads; the"
+            f" authors' files have no licence. The second is of {runs.graphs}"
+            f" Erdős–Rényi graphs of {many(runs.nodes, 'node')} with the same"
+            " distribution of"
+            " times, on 10 GPUs of three speeds. Every search evaluates"
+            f" {runs.budget.evaluations:,}"
+            " plans. The paper's 10 whales move 300 times, and for each of"
+            " these 3,000 plans its agent learns for 1,000 episodes, three"
+            " million in all. Here WORL-RTGS and DDQN learn for one episode"
+            " per plan, so no figure repeats the paper's budget. Random"
+            " search with as many evaluations is the control; HEFT, and"
+            " annealing from a random plan, are added. The paper does not"
+            " describe its five learning baselines in enough detail to"
+            " implement them."
+        ),
+        (
+            "The paper's Figures 1 and 2 correspond to the training step;"
+            " Figures 3 to 6 and Tables 1 to 3 to the distances; Figures 10"
+            " to 13 and Tables 13 to 19 to the first figure and its table."
+            " Figures 7 to 9 and Tables 7 to 12, on the parameters of"
+            " WORL-RTGS, are not drawn: if its best plan is one of its"
+            " initial ones, these parameters do not matter; `cgrsp sweep"
+            " dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` compares"
+            " them. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures dag --out figures/dag`."
+        ),
+    ]
+
+
+FIGURES = Gallery("dag", Runs, _intro)
 
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
@@ -653,47 +692,3 @@ def _(rows: list[Row]) -> str:
         f"{'; '.join(sentences)}. Published: Pearson {low} to {high}, mean"
         f" {middle:.2f}; Spearman's mean 0.51, the larger in 92 %."
     )
-
-
-def _intro(runs: Runs) -> list[str]:
-    few, more = (f"{number:,}" for number in runs.tasks)
-    return [
-        "# Figures of DAGs, drawn from this package's graphs and runs",
-        (
-            "After “Efficient Scheduling for GPU-Based Neural Network"
-            " Training via Hybrid Reinforcement Learning and Metaheuristic"
-            " Optimization”. The authors' instances have no edges, and"
-            " their public program has no agent. The first figure is of"
-            f" instances of this kind: {few} and {more} independent tasks on 50"
-            " machines of one speed in the busy state, drawn from the"
-            " distributions of Section 4.2 for small workloads; the"
-            f" authors' files have no licence. The second is of {runs.graphs}"
-            f" Erdős–Rényi graphs of {many(runs.nodes, 'node')} with the same"
-            " distribution of"
-            " times, on 10 GPUs of three speeds. Every search evaluates"
-            f" {runs.budget.evaluations:,}"
-            " plans. The paper's 10 whales move 300 times, and for each of"
-            " these 3,000 plans its agent learns for 1,000 episodes, three"
-            " million in all. Here WORL-RTGS and DDQN learn for one episode"
-            " per plan, so no figure repeats the paper's budget. Random"
-            " search with as many evaluations is the control; HEFT, and"
-            " annealing from a random plan, are added. The paper does not"
-            " describe its five learning baselines in enough detail to"
-            " implement them."
-        ),
-        (
-            "The paper's Figures 1 and 2 correspond to the training step;"
-            " Figures 3 to 6 and Tables 1 to 3 to the distances; Figures 10"
-            " to 13 and Tables 13 to 19 to the first figure and its table."
-            " Figures 7 to 9 and Tables 7 to 12, on the parameters of"
-            " WORL-RTGS, are not drawn: if its best plan is one of its"
-            " initial ones, these parameters do not matter; `cgrsp sweep"
-            " dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` compares"
-            " them. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures dag --out figures/dag`."
-        ),
-    ]
-
-
-GALLERY = Gallery("dag", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -28,7 +28,6 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -113,7 +112,25 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     }
 
 
-FIGURES = Figures("hgsp_", Runs, handlelength=1.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of HGSP, drawn from this package's instances and runs",
+        (
+            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
+            " drawn from the distributions of the paper's sets,"
+            f" {many(runs.instances, 'instance')} each; the first instance of tasks3"
+            " and of tasks4 is the paper's own. A printed value is of one instance;"
+            " `cgrsp papers tables hgsp` compares each cell on the paper's"
+            " instances. The number after ± is the half width of a 95 %"
+            " interval. fifo, greedy and sagreedy are the paper's"
+            " schedulers; wspt, edd and atc are dispatching rules, search"
+            " is ours. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures hgsp --out figures/hgsp`."
+        ),
+    ]
+
+
+FIGURES = Gallery("hgsp", Runs, _intro, handlelength=1.6)
 
 
 @FIGURES.add(
@@ -569,25 +586,3 @@ def _course(ax: Axes, rows: Sequence[Row]) -> None:
     )
     ax.set(ylim=(0, 1.05), xlabel="moves (thousand)" if thousands else "moves")
     few_ticks(ax.xaxis)
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of HGSP, drawn from this package's instances and runs",
-        (
-            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
-            " drawn from the distributions of the paper's sets,"
-            f" {many(runs.instances, 'instance')} each; the first instance of tasks3"
-            " and of tasks4 is the paper's own. A printed value is of one instance;"
-            " `cgrsp papers tables hgsp` compares each cell on the paper's"
-            " instances. The number after ± is the half width of a 95 %"
-            " interval. fifo, greedy and sagreedy are the paper's"
-            " schedulers; wspt, edd and atc are dispatching rules, search"
-            " is ours. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures hgsp --out figures/hgsp`."
-        ),
-    ]
-
-
-GALLERY = Gallery("hgsp", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -16,7 +16,6 @@ from cgrsp_simpy.papers.ledger import REPRODUCED
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -60,7 +59,18 @@ class Runs:
     executor: Executor | int | None = None
 
 
-FIGURES = Figures("llm_", Runs, handlelength=1.6)
+def _intro(_: Runs) -> list[str]:
+    return [
+        "# The figures of LLM inference, drawn from this package's runs",
+        (
+            "A service with batches, and Table II of “Heterogeneous GPU"
+            " Scheduling”, Section VI. Next to each picture is the CSV of"
+            " its data: `cgrsp papers figures llm --out figures/llm`."
+        ),
+    ]
+
+
+FIGURES = Gallery("llm", Runs, _intro, handlelength=1.6)
 
 
 @FIGURES.add(
@@ -206,18 +216,3 @@ def _(rows: list[Row]) -> str:
         for row in rows
     ]
     return markdown(head, 4, lines)
-
-
-def _intro(_: Runs) -> list[str]:
-    return [
-        "# The figures of LLM inference, drawn from this package's runs",
-        (
-            "A service with batches, and Table II of “Heterogeneous GPU"
-            " Scheduling”, Section VI. Next to each picture is the CSV of"
-            " its data: `cgrsp papers figures llm --out figures/llm`."
-        ),
-    ]
-
-
-GALLERY = Gallery("llm", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

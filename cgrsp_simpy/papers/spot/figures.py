@@ -14,7 +14,6 @@ from cgrsp_simpy.market.zones import HOUR_S, TwoState
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -71,7 +70,30 @@ class Runs:
         self.seeds, self.executor = seeds, executor
 
 
-FIGURES = Figures("spot_", Runs)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of jobs on spot instances, drawn from this package's runs",
+        (
+            "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
+            " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
+            f" deadline, {many(runs.seeds, 'seed')}. The paper's traces are not part"
+            " of this"
+            " package; the market here is generated: a zone that is"
+            f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
+            " h on average,"
+            f" geometric in steps of {MARKET.step_s // 60} min, the mean times of one"
+            " of those"
+            " traces. next-spot, a heuristic, knows the next instance; the"
+            " optimum, the bound, knows the whole future. expected-cost is"
+            " ours, and estimates the distribution from two weeks before"
+            " each run. With files of zones: `cgrsp compare spot"
+            " trace=FILE`. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures spot --out figures/spot`."
+        ),
+    ]
+
+
+FIGURES = Gallery("spot", Runs, _intro)
 
 
 @FIGURES.add(
@@ -257,30 +279,3 @@ def _(rows: list[Row]) -> str:
         )
     ]
     return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of jobs on spot instances, drawn from this package's runs",
-        (
-            "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
-            " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
-            f" deadline, {many(runs.seeds, 'seed')}. The paper's traces are not part"
-            " of this"
-            " package; the market here is generated: a zone that is"
-            f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
-            " h on average,"
-            f" geometric in steps of {MARKET.step_s // 60} min, the mean times of one"
-            " of those"
-            " traces. next-spot, a heuristic, knows the next instance; the"
-            " optimum, the bound, knows the whole future. expected-cost is"
-            " ours, and estimates the distribution from two weeks before"
-            " each run. With files of zones: `cgrsp compare spot"
-            " trace=FILE`. Next to each picture is the CSV of its data. All"
-            " of them: `cgrsp papers figures spot --out figures/spot`."
-        ),
-    ]
-
-
-GALLERY = Gallery("spot", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

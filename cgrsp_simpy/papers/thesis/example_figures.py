@@ -26,7 +26,7 @@ from cgrsp_simpy.papers.thesis.table_figures import log_ticks
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     OTHER,
-    Figures,
+    Gallery,
     Handles,
     Row,
     numbers,
@@ -46,7 +46,7 @@ from cgrsp_simpy.studies.replicate import simulate
 TOGETHER = 3
 
 
-FIGURES = Figures("figure_")
+FIGURES = Gallery("figure")
 
 
 def _seen(view: View, answer: list[Any]) -> list[Row]:

@@ -30,8 +30,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.plots.figure import (
-    Figure,
-    Figures,
     Gallery,
     Row,
     where,
@@ -93,10 +91,7 @@ ARROWS = (
 ROUND = "round,pad=0.02,rounding_size=0.12"
 
 
-ARCHITECTURE = Figures("figure_")
-
-
-@ARCHITECTURE.add(
+@example_figures.FIGURES.add(
     "5.2",
     ("The four components and the event queue, with their names in the code"),
     (6.3, 4.6),
@@ -196,12 +191,6 @@ def _part(
         ax.text(*at, text, ha="center", va="center", **font)
 
 
-_EVERY = ARCHITECTURE | example_figures.FIGURES | table_figures.FIGURES
-FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
-for _id, _figure in FIGURES.items():
-    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
-
-
 def _intro(_: Results) -> list[str]:
     return [
         "# Figures of the thesis, drawn from this package's runs",
@@ -294,24 +283,19 @@ def _given(**values: Any) -> dict[str, Any]:
 
 # figures whose runs are not a table's, and their parameters
 OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
-GALLERY = Gallery(
-    "thesis",
-    _results,
-    FIGURES,
-    _intro,
-    "cgrsp papers figures {name} {id} --out figures",
-)
 
 
-def draw_figures(
-    folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any
-) -> list[Path]:
-    """Draw figures into a folder, as `Gallery.draw`.
+class _Gallery(Gallery):
+    def runs_of(self, ids: Sequence[str], /, **sizes: Any) -> Results:
+        """Return the runs behind these figures; sizes: parameters of `_results`."""
+        return _results(drawn=ids, **sizes)
 
-    more: parameters of `Gallery.draw` and of `figure`; runs_from: a results directory
-    of `cgrsp papers tables thesis --out`, whose runs are used.
-    """
-    return GALLERY.draw(folder, ids, drawn=ids, **more)
+
+FIGURES = _Gallery("thesis", _results, _intro)
+for _id, _figure in sorted((example_figures.FIGURES | table_figures.FIGURES).items()):
+    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
+    _figure.options = " --out figures"
+    FIGURES[_id] = _figure
 
 
 def figure(
@@ -339,8 +323,6 @@ def figure(
     invalid or has no effect.
     """
     changed = _given(seeds=seeds, policies=policies, scenario=scenario)
-    if csv is None:
-        changed["drawn"] = (id,)
-    return GALLERY.figure(
+    return FIGURES.figure(
         id, style=style, width=width, csv=csv, executor=executor, **changed
     )

@@ -26,7 +26,7 @@ from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Gallery,
     Handles,
     Row,
     numbers,
@@ -43,7 +43,7 @@ KINDS = ("quiet", "normal", "surge", "hectic")  # kinds of days, in drawing orde
 COLOURS = {REPRODUCED: "#7d9bb8", UNDECIDED: "#c4c4c4", DIFFERENT: MISSED}
 
 
-FIGURES = Figures("figure_")
+FIGURES = Gallery("figure")
 
 
 def compared(rows: Sequence[Row]) -> str:

@@ -46,7 +46,6 @@ from cgrsp_simpy.papers.waiting.run_figures import (
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     Figure,
-    Figures,
     Gallery,
     Handles,
     Row,
@@ -79,7 +78,33 @@ RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 Line = tuple[str, WaitingPolicy, Mispredictions]  # (name of the line, policy, errors)
 
 
-FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        (
+            "# Figures of the waiting policies, drawn from this package's formulas and"
+            " runs"
+        ),
+        (
+            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and"
+            " Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A"
+            " price is relative to that of renting for every job; an"
+            " opportunity cost is P w with P in US cents per hour of an"
+            " m5.large; the number after ± is the half width of a 95 %"
+            " interval. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures waiting --out figures/waiting`."
+        ),
+        (
+            f"Figures 15 to 22: {runs.description}. One run each, of"
+            f" {many(runs.source.jobs, 'job', ',')} (Figure 17: {runs.few.jobs:,}),"
+            " with intervals from its batches. All policies serve the same jobs, so"
+            " differences are more precise than means; the bars show intervals of"
+            " differences. Figure 17 is simulated event by event, on few"
+            " days: most of its intervals are wider than the differences."
+        ),
+    ]
+
+
+FIGURES = Gallery("waiting", Runs, _intro, columns=99, handlelength=2.6)
 
 
 def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
@@ -1074,35 +1099,6 @@ declare(
     reference="ljw",
 )
 
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        (
-            "# Figures of the waiting policies, drawn from this package's formulas and"
-            " runs"
-        ),
-        (
-            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and"
-            " Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A"
-            " price is relative to that of renting for every job; an"
-            " opportunity cost is P w with P in US cents per hour of an"
-            " m5.large; the number after ± is the half width of a 95 %"
-            " interval. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures waiting --out figures/waiting`."
-        ),
-        (
-            f"Figures 15 to 22: {runs.description}. One run each, of"
-            f" {many(runs.source.jobs, 'job', ',')} (Figure 17: {runs.few.jobs:,}),"
-            " with intervals from its batches. All policies serve the same jobs, so"
-            " differences are more precise than means; the bars show intervals of"
-            " differences. Figure 17 is simulated event by event, on few"
-            " days: most of its intervals are wider than the differences."
-        ),
-    ]
-
-
-GALLERY = Gallery("waiting", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw
 
 # ---- the figure of a plan ----
 

@@ -24,6 +24,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     MONTH,
     TABLES,
     Results,
+    Table,
     known_directory,
     of_policies,
     reproduce,
@@ -203,6 +204,12 @@ def _intro(_: Results) -> list[str]:
     ]
 
 
+# parameters of the runs behind figures
+CHANGED = frozenset({"seeds", "policies", "scenario"})
+# figures whose runs are not a table's, and their parameters
+OF_DAYS = {"queue": CHANGED, "stock": CHANGED - {"policies"}}
+
+
 @checked
 def _results(
     executor: Executor | int | None,
@@ -212,48 +219,59 @@ def _results(
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Return the runs behind figures, or those of a results directory."""
-    needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
+    """Return the runs behind figures, or those of a results directory.
+
+    runs_from: directory written by `cgrsp papers tables thesis --out`.
+    """
     changed = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
-        require(
-            not changed,
-            "runs_from",
-            runs_from,
-            f"omitted if {', '.join(changed)} is given",
-        )
+        allowed = f"omitted if {', '.join(changed)} is given"
+        require(not changed, "runs_from", runs_from, allowed)
         return run_tables(*known_directory(runs_from, IDS), executor, runs_from)[0]
+    needs = list(dict.fromkeys(table for id in drawn for table in FIGURES[id].needs))
     if not changed:
-        return run_tables(list(needs), None, executor)[0]
+        return run_tables(needs, None, executor)[0]
     for id in drawn:
-        fixed = changed.keys() - OF_DAYS.get(
-            id, changed.keys() if FIGURES[id].needs else ()
-        )
-        if fixed:
-            names = " and ".join(sorted(fixed))
-            others = [
-                other
-                for other, declared in FIGURES.items()
-                if fixed <= OF_DAYS.get(other, fixed if declared.needs else set())
-            ]
+        unused = changed.keys() - _parameters_of(id)
+        if unused:
+            others = [other for other in FIGURES if unused <= _parameters_of(other)]
             raise InputError(
-                f"figure {id} does not depend on {names}; figures that do:"
-                f" {', '.join(others)}"
+                f"figure {id} does not depend on {' and '.join(sorted(unused))};"
+                f" figures that do: {', '.join(others)}"
             )
+    allowed = "values by the names of parameters"
+    require(isinstance(scenario or {}, Mapping), "scenario", scenario, allowed)
     named = None if policies is None else check_policies(policies, day("normal"))
     tables = {
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)
         for id in needs
     }
-    require(
-        isinstance(scenario or {}, Mapping),
-        "scenario",
-        scenario,
-        "values by the names of parameters",
-    )
+    results = _changed_results(tables, seeds, executor, scenario)
+    return replace(results, policies=named)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _parameters_of(id: str) -> frozenset[str]:
+    """Return the parameters that change a figure."""
+    return OF_DAYS.get(id, CHANGED if FIGURES[id].needs else frozenset())
+
+
+def _changed_results(
+    tables: Mapping[str, Table],
+    seeds: int | None,
+    executor: Executor | int | None,
+    scenario: Mapping[str, Any] | None,
+) -> Results:
+    """Return the runs behind tables in scenarios with changed parameters.
+
+    Raises InputError if a change has no effect, or makes two scenarios equal.
+    """
     changes = dict(scenario or {})
 
-    def put(scenario: Scenario) -> Any:
+    def change(scenario: Scenario) -> Any:
         return subject_of(scenario).varied(**changes)
 
     wanted = [
@@ -261,28 +279,26 @@ def _results(
         for table in tables.values()
         for cell in table.cells
     ]
-    usual = {source.scenario for measure, _ in wanted for source in measure.sources} - {
-        MONTH
+    scenarios = {
+        source.scenario
+        for measure, _ in wanted
+        for source in measure.sources
+        if source.scenario != MONTH
     }
-    varied = {put(base) for base in usual if isinstance(base, Scenario)}
-    allowed = "other values of parameters that the figure itself does not vary"
-    same = scenario is not None and varied == usual != set()
-    require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
-    other = ", ".join(f"{name} = {value}" for name, value in changes.items())
-    return replace(
-        reproduce(wanted, seeds, executor, market=put),
-        policies=named,
-        tables=tables,
-        other=f"here {other}, other than in the thesis" if other else "",
+    varied = {change(usual) for usual in scenarios if isinstance(usual, Scenario)}
+    no_effect = scenario is not None and varied == scenarios != set()
+    require(
+        len(varied) == len(scenarios) and not no_effect,
+        "scenario",
+        changes,
+        "other values of parameters that the figure itself does not vary",
     )
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-# figures whose runs are not a table's, and their parameters
-OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
+    texts = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    return replace(
+        reproduce(wanted, seeds, executor, market=change),
+        tables=tables,
+        other=f"here {texts}, other than in the thesis" if texts else "",
+    )
 
 
 class _Gallery(Gallery):

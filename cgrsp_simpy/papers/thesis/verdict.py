@@ -166,9 +166,9 @@ class Judged:
             place,
             f"{self.row}, {column}",
             self.verdict,
-            self.printed,
-            self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
-            "; ".join(filter(None, reasons)),
+            printed=self.printed,
+            ours=self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
+            reason="; ".join(filter(None, reasons)),
         )
 
 

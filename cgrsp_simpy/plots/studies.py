@@ -23,7 +23,6 @@ from cgrsp_simpy.plots.data import (
     metrics_of,
     replications,
 )
-from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.parts import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
 
@@ -255,10 +254,10 @@ def draw_days(
         policy: ([row.get(metric, np.nan) for row in days], [np.nan] * len(kinds))
         for policy, days in rows.items()
     }
-    lines(ax, list(kinds), series, **style)
+    marks.lines(ax, list(kinds), series, **style)
     label = axis(metric, SimpleNamespace(metrics=metrics))
     ax.set(xlabel=f"day (replication {seed})", ylabel=label)
-    legend_above(ax, handles)
+    marks.legend_above(ax, handles)
     return ax
 
 

@@ -34,7 +34,8 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
     while waiting:
         running = [end_s for end_s in running if end_s > now_s]
         slots = (GPUS - DEGREE * len(running)) // DEGREE - len(running) * double_count
-        starts, waiting = waiting[: max(slots, 0)], waiting[max(slots, 0) :]
+        slots = max(slots, 0)
+        starts, waiting = waiting[:slots], waiting[slots:]
         ended += [(weight, now_s + time_s) for weight, time_s in starts]
         running += [now_s + time_s for _, time_s in starts]
         now_s += STEP_S

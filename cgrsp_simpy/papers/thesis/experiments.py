@@ -252,20 +252,12 @@ def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
 def _swept(
     policy: str, parameter: str, default: float, row: str, column: str
 ) -> list[Measure]:
+    """Return the measure of a policy with the number in the row as its parameter."""
     value = number_in(row)
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
-    return [mean_of(HECTIC, text, FIGURES[column])]
-
-
-def _reservations(row: str, column: str) -> list[Measure]:
-    name, reserve = row.split(",")[0], int(number_in(row))
-    return [
-        mean_of(
-            day(name),
-            "rh" if reserve == 1 else f"rh:reserve={reserve}",
-            FIGURES[column],
-        )
-    ]
+    # only rows of reservations begin with the name of a day
+    name, comma, _ = row.partition(",")
+    return [mean_of(day(name) if comma else HECTIC, text, FIGURES[column])]
 
 
 def _extreme(row: str, column: str) -> list[Measure]:
@@ -319,11 +311,11 @@ RULES: dict[str, Rule] = {
     "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
     "5.8": partial(_swept, "spt-rescue", "threshold_s", 600),
     "5.9": partial(_swept, "cadr", "critical_ratio", 3),
-    "5.10": _reservations,
+    "5.10": partial(_swept, "rh", "reserve", 1),
     "5.11": partial(_composite, "miss_pct"),
     "5.12": partial(_composite, "tardiness_min"),
     "5.13": _by_policy(MONTH),
-    "Section 5.5.6": _reservations,
+    "Section 5.5.6": partial(_swept, "rh", "reserve", 1),
     "Section 5.6": _by_policy(f"{MONTH} hectic"),
     "Figure 5.7": _extreme,
 }

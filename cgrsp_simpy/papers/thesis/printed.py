@@ -52,7 +52,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     reproduce,
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, JOBS_OF_TYPES, PRINTED
-from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
+from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judge, of_records
 from cgrsp_simpy.papers.thesis.verdict import (
     CANNOT,
     Judged,
@@ -309,7 +309,8 @@ def entries(
         if cell.printed or cell.verdict == UNTESTABLE:
             yield cell.entry()
     if {*ids} & {*OF_CLAIMS}:
-        yield from judged_claims(results)
+        yield from (judge(claim, results) for claim in CLAIMS)
+        yield from of_records()
     if [*ids] == [*IDS]:
         yield from readings(results, executor)
         for where, reason in CANNOT:

@@ -49,7 +49,6 @@ from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
 from cgrsp_simpy.papers.thesis.verdict import (
     composite_error,
     deviation,
-    half_width,
     too_few,
     z_limit,
 )
@@ -77,6 +76,7 @@ SERVICE_FIRST = tuple(  # rows in which cost weighs at most as much as service
 MEAN_TIMES = replace(HECTIC, service=replace(HECTIC.service, sigma=(0.0, 0.0, 0.0)))
 """The hectic day with mean execution times in place of random ones."""
 Function = Callable[[np.ndarray], Any]
+MEAN: Function = partial(np.mean, axis=0)  # over policies
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class OfPrint:
         """Return the printed figures."""
         if not self.table:
             return []
-        table = INPUTS.get(self.table) or PRINTED[self.table]
+        table = (INPUTS | PRINTED)[self.table]
         texts = [
             cells[table.columns.index(self.column)]
             for row, cells in table.rows.items()
@@ -221,13 +221,6 @@ def _within(
     )
 
 
-def _reserved(figure: str, low: float, high: float) -> Part:
-    """Bound the change of a metric of RH due to one reserved slot on the surge day."""
-    text = f"{figure} of RH with one slot reserved - none"
-    policies = ("rh", "rh:reserve=0")
-    return _part(text, Excess(), figure, policies, low, high, day("surge"))
-
-
 def _tight(fraction: float) -> Scenario:
     return day("surge", tight_fraction=fraction)
 
@@ -264,10 +257,6 @@ def _of_means(
 
 def _spread_pct(means: np.ndarray) -> np.ndarray:
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
-
-
-def _mean(means: np.ndarray) -> np.ndarray:
-    return np.asarray(means.mean(axis=0))
 
 
 def _opposed(means: np.ndarray) -> np.ndarray:
@@ -456,7 +445,21 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Section 5.5.6",
         "One reserved slot cuts RH's miss on the surge day, at the price of wait",
-        (_reserved("miss_pct", -math.inf, 0), _reserved("wait_min", 0, math.inf)),
+        tuple(
+            _part(
+                f"{figure} of RH with one slot reserved - none",
+                Excess(),
+                figure,
+                ("rh", "rh:reserve=0"),
+                low,
+                high,
+                day("surge"),
+            )
+            for figure, low, high in (
+                ("miss_pct", -math.inf, 0),
+                ("wait_min", 0, math.inf),
+            )
+        ),
     ),
     Claim(
         "Section 5.6",
@@ -572,12 +575,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Sections 6.1 and 6.3",
         "FIFO, LCF and Balanced miss about 22 %",
-        (_part("mean miss_pct", OfMeans(_mean), "miss_pct", UNAWARE, 21.5, 22.5),),
+        (_part("mean miss_pct", OfMeans(MEAN), "miss_pct", UNAWARE, 21.5, 22.5),),
     ),
     Claim(
         "Section 5.5.1",
         "FIFO, LCF and Balanced miss about 23 %",
-        (_part("mean miss_pct", OfMeans(_mean), "miss_pct", UNAWARE, 22.5, 23.5),),
+        (_part("mean miss_pct", OfMeans(MEAN), "miss_pct", UNAWARE, 22.5, 23.5),),
     ),
     Claim(
         "Section 3.8, Remark 1",
@@ -1000,12 +1003,6 @@ CLAIMS: tuple[Claim, ...] = (
 # ---- Verdicts ----
 
 
-def judged_claims(results: Results) -> Iterator[Entry]:
-    """Yield every sentence with its verdict."""
-    yield from (judge(claim, results) for claim in CLAIMS)
-    yield from of_records()
-
-
 def judge(claim: Claim, results: Results) -> Entry:
     """Return the worst verdict on a claim's parts, with the reasons of those parts."""
     verdicts, reasons = zip(*(_of_part(part, results) for part in claim.parts))
@@ -1027,7 +1024,7 @@ def _of_part(part: Part, results: Results) -> tuple[str, str]:
     n, statistic = results.replications or part.n, part.measure.statistic
     values = results.sample(part.measure, n)
     centre = float(statistic(*values))
-    half = half_width(deviation(statistic, values, n), n)
+    half = z_limit(n) * deviation(statistic, values, n)
     low, high = centre - half, centre + half
     inside = part.low <= low and high <= part.high
     outside = high < part.low or low > part.high

@@ -168,7 +168,8 @@ def _owned() -> WaitingScenario:
 
 def _left_out(scenario: WaitingScenario, policy: str) -> bool:
     """Return whether a policy has no steady state; if so, show a warning."""
-    if reason := scenario.under(waiting_policy(policy)).unsteady:
+    reason = scenario.under(waiting_policy(policy)).unsteady
+    if reason:
         st.warning(f"{policy} is left out: the queue grows without end ({reason}).")
     return bool(reason)
 

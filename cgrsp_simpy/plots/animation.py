@@ -316,7 +316,7 @@ class _Boxes:
             if jobs:
                 jobs[place][job] = colour
         for texts, held in zip(self._texts, jobs):
-            texts[0].set_text(visible(self._told(held)))
+            texts[0].set_text(visible(self._job_text(held)))
             for text in texts:
                 text.set_color(
                     ink_on(next(iter(held.values()), IDLE))
@@ -324,7 +324,7 @@ class _Boxes:
                     else "black"
                 )
 
-    def _told(self, held: Iterable[int]) -> str:
+    def _job_text(self, held: Iterable[int]) -> str:
         jobs = list(held)
         if len(jobs) > 1:
             return f"{len(jobs)} jobs"

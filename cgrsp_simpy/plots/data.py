@@ -74,7 +74,7 @@ def replications(study: Study) -> str:
     return f"{text} with 95 % interval" if n > 1 else text
 
 
-def found(
+def values_of(
     study: Study, metric: str, among: Iterable[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return means and half widths of a metric per policy, in order; NaN if missing.

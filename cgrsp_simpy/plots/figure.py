@@ -49,11 +49,21 @@ Draw = Callable[[Canvas, list[Row]], Handles | None]
 DPI = 200
 ENDINGS = ("png", "svg", "pdf")
 # metadata that change with time
-UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+VARYING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 LEAST_PT = 7.0  # smallest font size
 OTHER = "other"  # column that names runs that are not the usual ones
 # in every figure
-TEXTS = tuple("row column part table name policy scheduler type other".split())
+TEXTS = (
+    "row",
+    "column",
+    "part",
+    "table",
+    "name",
+    "policy",
+    "scheduler",
+    "type",
+    "other",
+)
 
 
 def _nothing(*_: Any) -> Any:
@@ -66,8 +76,9 @@ class Figure:
 
     stem: file name without extension. size: inches, in print. note: text above the
     legend, or a function of the runs. draw: function that draws the rows and returns
-    the legend's handles, or None. seen: function that returns a sentence on the rows,
-    for the index. table: function that returns the rows in Markdown, for the index.
+    the legend's handles, or None. sentence: function that describes the rows in a
+    sentence, for the index. table: function that returns the rows in Markdown, for the
+    index.
     head: text before the title in the index. options: command options after the id, or
     a function of the runs. texts: CSV columns of text. needs: the parts of the runs
     that it uses. legend: as in `legend_outside`. usual: function that returns the
@@ -80,7 +91,7 @@ class Figure:
     note: str | Callable[[Any], str] = ""
     rows: Rows = _nothing
     draw: Draw = _nothing
-    seen: Callable[[list[Row]], str] = _nothing
+    sentence: Callable[[list[Row]], str] = _nothing
     table: Callable[[list[Row]], str] = _nothing
     head: str = ""
     options: str | Callable[[Any], str] = ""
@@ -98,10 +109,12 @@ class Figure:
         self.draw = draw
         return draw
 
-    def says(self, seen: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
+    def describes(
+        self, sentence: Callable[[list[Row]], str]
+    ) -> Callable[[list[Row]], str]:
         """Register a function that describes the rows (decorator)."""
-        self.seen = seen
-        return seen
+        self.sentence = sentence
+        return sentence
 
     def tables(self, table: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
         """Register a function that formats the rows in Markdown (decorator)."""
@@ -340,7 +353,7 @@ class Gallery(dict[str, Figure]):
                 f"## {head}{figure.title}",
                 f"![{figure.title}]({figure.stem}.png)",
                 figure.table(rows[id]),
-                f"{figure.seen(rows[id])} {source}".lstrip(),
+                f"{figure.sentence(rows[id])} {source}".lstrip(),
             ]
         return "\n\n".join(filter(None, lines)) + "\n"
 
@@ -386,8 +399,8 @@ def _needs_both(canvas: Canvas) -> bool:
 
     True for a diagram, over two panels in a row, or texts that are cut or overlap.
     """
-    grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
-    in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
+    specs = filter(None, (ax.get_subplotspec() for ax in canvas.axes))
+    in_a_row = max((spec.get_gridspec().ncols for spec in specs), default=1)
     if in_a_row > 2 or not all(ax.axison for ax in canvas.axes):
         return True
     canvas.draw_without_rendering()
@@ -473,7 +486,7 @@ def picture(canvas: Any, ending: str) -> bytes:
     """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
     options: dict[str, Any] = (
-        {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
+        {"metadata": {VARYING[ending]: None}} if ending in VARYING else {}
     )
     try:
         canvas.savefig(place, format=ending, dpi=DPI, **options)

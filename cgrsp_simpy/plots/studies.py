@@ -19,9 +19,9 @@ from cgrsp_simpy.plots.data import (
     Study,
     Sweep,
     axis,
-    found,
     metrics_of,
     replications,
+    values_of,
 )
 from cgrsp_simpy.plots.parts import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
@@ -45,7 +45,7 @@ def policy_bars(
     whether two policies differ. style: style of the bars. Raises InputError for an
     unknown metric. Source: thesis Section 5.1.3.
     """
-    values, half_widths = found(study, metric)
+    values, half_widths = values_of(study, metric)
     if differences:
         return _difference_bars(study, metric, ax, style)
     policies = study.policies
@@ -142,7 +142,7 @@ def _series(
             f", {name} {value}" for name, value in point.items() if name != over
         )
         for policy, mean, half_width in zip(
-            study.policies, *found(study, metric, known)
+            study.policies, *values_of(study, metric, known)
         ):
             lines[policy + others] = (policy, others)
             unknown = (np.full(len(x), np.nan), np.full(len(x), np.nan))
@@ -174,7 +174,7 @@ def pareto(
     study: result of `cg.compare`. style: style of the points. Raises InputError for an
     unknown metric.
     """
-    values = {metric: found(study, metric) for metric in (x, y)}
+    values = {metric: values_of(study, metric) for metric in (x, y)}
     policies, ax = study.policies, axes(ax)
     metrics = metrics_of(study)
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]

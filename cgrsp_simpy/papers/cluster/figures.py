@@ -187,7 +187,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     marks.labels_at_ends(ax, ends, [LOOKS[name].colour for name in ends])
 
 
-@loads.says
+@loads.describes
 def _(rows: list[Row]) -> str:
     most = {  # the rows of a scheduler are in the order of the loads
         row["scheduler"]: row["load"] for row in rows if np.isfinite(row["wait_s"])
@@ -271,7 +271,7 @@ def _at_edge(ax: Axes, y: float, text: str, name: str) -> Text:
     )
 
 
-@metrics.says
+@metrics.describes
 def _(rows: list[Row]) -> str:
     parts = []
     for metric, (label, _) in METRICS.items():
@@ -340,7 +340,8 @@ def waits(runs: Runs) -> list[Row]:
         for per_seed in [[waits_by_run[name, seed] for seed in range(runs.seeds)]]
         for width, wait_s in [map(np.concatenate, zip(*per_seed))]
         for number, gpus in enumerate(WIDTHS)
-        if len(chosen := wait_s[width == number])
+        for chosen in [wait_s[width == number]]
+        if len(chosen)
     ]
 
 
@@ -375,7 +376,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@waits.says
+@waits.describes
 def _(rows: list[Row]) -> str:
     by_key = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
     narrow, *_, wide = WIDTHS
@@ -436,8 +437,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 ax.plot([printed[figure]], [place - 0.28], clip_on=False, **hollow())
         ax.set_xlabel(label)
         drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
-        if logarithmic and len(known := np.log10(drawn[drawn > 0])):
-            low, high = np.floor(known.min() - 0.3), np.ceil(known.max() + 0.3)
+        decades = np.log10(drawn[drawn > 0])
+        if logarithmic and len(decades):
+            low, high = np.floor(decades.min() - 0.3), np.ceil(decades.max() + 0.3)
             ax.set(xscale="log", xlim=(10**low, 10**high))
             ax.xaxis.set_major_locator(LogLocator(numticks=5))
             ax.xaxis.set_minor_formatter(NullFormatter())
@@ -523,7 +525,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@claims.says
+@claims.describes
 def _(rows: list[Row]) -> str:
     sentences = ["The claim that dynamic schedulers are better than static ones."]
     for setting in SETTINGS:
@@ -617,7 +619,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return list(axes[0].lines[: len(COURSE)])
 
 
-@course.says
+@course.describes
 def _(rows: list[Row]) -> str:
     last_h = rows[0]["last_arrival_h"]
     after = {
@@ -695,7 +697,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     idle, wide = [], []
     for name in GANTT:
@@ -774,7 +776,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@aging.says
+@aging.describes
 def _(rows: list[Row]) -> str:
     selected = where(rows, form="program", gpus=1)
     low = min(selected, key=lambda row: float(row["aging"]))

@@ -244,11 +244,11 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
             where(rows, tasks=number), "over_bound", "scheduler", "evaluations"
         )
         names, plans = (list(dict.fromkeys(keys)) for keys in zip(*selected))
-        unsaid = [np.nan] * (len(plans) - 1)
+        no_interval = [np.nan] * (len(plans) - 1)
         series = {
             name: (
                 [100 * (float(selected[name, at].mean()) - 1) for at in plans],
-                [*unsaid, 100 * mean(selected[name, plans[-1]]).half_width],
+                [*no_interval, 100 * mean(selected[name, plans[-1]]).half_width],
             )
             for name in names
         }
@@ -269,7 +269,7 @@ def ended(rows: list[Row]) -> dict[Any, Floats]:
     return by(where(rows, evaluations=most), "over_bound", "tasks", "scheduler")
 
 
-@searches.says
+@searches.describes
 def _(rows: list[Row]) -> str:
     selected, most = ended(rows), max(row["evaluations"] for row in rows)
     early = where(rows, evaluations=min(10, most))
@@ -420,7 +420,7 @@ def _pale(look: Look) -> Look:
     return look._replace(colour=mixed(look.colour, 1.0, 0.6))
 
 
-@order.says
+@order.describes
 def _(rows: list[Row]) -> str:
     over = by(rows, "over_heft", "scheduler", "order")
     named = {"heft": "HEFT's own placement"}
@@ -538,7 +538,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [*nodes, key(color="0.35", linewidth=0.8, label="transfer")]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     parts = [
         f"under {name} the step ends after"
@@ -548,9 +548,9 @@ def _(rows: list[Row]) -> str:
         for selected in [where(rows, schedule=name)]
         for held in [[_held(where(selected, gpu=gpu, what="node")) for gpu in range(4)]]
     ]
-    said = "; ".join(parts)
+    text = "; ".join(parts)
     return (
-        f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, is"
+        f"{text[0].upper()}{text[1:]}. A unit, here a stage of the pipeline, is"
         " placed as a"
         " whole on one GPU."
     )
@@ -603,7 +603,7 @@ def _both(row: Row) -> str:
     return f"Pearson {row['pearson']:.2f}, Spearman {row['spearman']:.2f}"
 
 
-@scatter.says
+@scatter.describes
 def _(rows: list[Row]) -> str:
     texts = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
     return (
@@ -673,7 +673,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [*handles, Patch(color="0.92", label="published range, and mean")]
 
 
-@coefficients.says
+@coefficients.describes
 def _(rows: list[Row]) -> str:
     sentences = []
     for kind in CONCENTRATIONS:

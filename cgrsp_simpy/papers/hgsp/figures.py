@@ -172,7 +172,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     by_key = {row["scheduler"]: row for row in rows}
     late = ", ".join(
@@ -215,7 +215,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     (6.3, 5.4),
     note=("1000 tasks drawn like tasks1: those that start in FIFO's worst ten minutes"),
     draw=gantt.draw,
-    seen=gantt.seen,
+    sentence=gantt.sentence,
 )
 def gantt_window(runs: Runs) -> list[Row]:
     """Tasks of tasks1 that start in the ten minutes with most late tasks under FIFO."""
@@ -273,7 +273,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@comparison.says
+@comparison.describes
 def _(rows: list[Row]) -> str:
     least = [
         f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
@@ -373,7 +373,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@table_one.says
+@table_one.describes
 def _(rows: list[Row]) -> str:
     by_key = {(row["level"], row["scheduler"]): row for row in rows}
     search = where(rows, scheduler="search")
@@ -447,8 +447,11 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _claimed(greedy: Row, sagreedy: Row) -> str:
     difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
-    better, no_better = difference + spread < 0, difference - spread >= 0
-    verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
+    verdict = "it is not shown"
+    if difference + spread < 0:
+        verdict = "it holds"
+    if difference - spread >= 0:
+        verdict = "it fails"
     return (
         f"{verdict} ({sagreedy['weighted_tardiness']:,.0f} for"
         f" {greedy['weighted_tardiness']:,.0f} s, difference {difference:,.0f} ±"
@@ -491,7 +494,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [Patch(color=colour, label=model) for model, colour in MODELS.items()]
 
 
-@utilisation.says
+@utilisation.describes
 def _(rows: list[Row]) -> str:
     by_key = {
         (row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows
@@ -562,7 +565,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return list(axes[0].lines)
 
 
-@searches.says
+@searches.describes
 def _(rows: list[Row]) -> str:
     last = {(row["search"], row["on"]): row for row in rows}
     first = {(row["search"], row["on"]): row for row in reversed(rows)}

@@ -143,7 +143,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gpus.says
+@gpus.describes
 def _(rows: list[Row]) -> str:
     source = rows[0]["source"]
     pairs = where(rows, model="70B", tensor_parallel=2)
@@ -189,7 +189,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@table2.says
+@table2.describes
 def _(rows: list[Row]) -> str:
     without = where(rows, policy="wsrpt", double_count=False)
     values = {row["figure"]: row["found"] for row in without}

@@ -178,7 +178,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@course.says
+@course.describes
 def _(rows: list[Row]) -> str:
     cost_pct = {
         row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"
@@ -233,7 +233,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     axes[0].set_ylabel("cost (% of on demand only)")
 
 
-@costs.says
+@costs.describes
 def _(rows: list[Row]) -> str:
     missed = summed(row["missed"] for row in rows)
     saving_pct = {

@@ -157,7 +157,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     ax.axis("off")
 
 
-@decision.says
+@decision.describes
 def _(rows: Sequence[Row]) -> str:
     slots = {row["slot"]: row for row in where(rows, what="slot")}
     dispatches = [

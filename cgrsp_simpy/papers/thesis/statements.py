@@ -1026,12 +1026,13 @@ def _of_part(part: Part, results: Results) -> tuple[str, str]:
     centre = float(statistic(*values))
     half = z_limit(n) * deviation(statistic, values, n)
     low, high = centre - half, centre + half
-    inside = part.low <= low and high <= part.high
-    outside = high < part.low or low > part.high
+    verdict = UNDECIDED
     # equal values at few seeds do not show a deviation of 0
-    unsure = half == 0 and too_few(n, part.n)
-    verdict = DIFFERENT if outside else REPRODUCED if inside else UNDECIDED
-    verdict = UNDECIDED if unsure else verdict
+    if half > 0 or not too_few(n, part.n):
+        if part.low <= low and high <= part.high:
+            verdict = REPRODUCED
+        elif high < part.low or low > part.high:
+            verdict = DIFFERENT
     interval = f" ± {half:.2f}" if math.isfinite(half) else " without an interval"
     return verdict, _reason(part, f"{centre:+.2f}{interval}", verdict)
 

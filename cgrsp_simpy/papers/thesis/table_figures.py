@@ -94,7 +94,7 @@ def table_rows(id: str, results: Results) -> list[Row]:
     "Seven policies on a normal and on a hectic day",
     (6.3, 5.6),
     needs=("5.2", "5.5"),
-    seen=compared,
+    sentence=compared,
 )
 def benchmark(results: Results) -> list[Row]:
     """Return seven policies on the normal and the hectic day.
@@ -162,7 +162,7 @@ day_types = FIGURES.add(
     "Day types: wait and miss of ten policies",
     (6.3, 7.8),
     needs=("5.5",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.5"),
 )
 
@@ -193,7 +193,7 @@ tightness = FIGURES.add(
     "Missed deadlines by share of tight deadlines, surge day",
     (6.3, 4.0),
     needs=("5.6",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.6"),
 )
 
@@ -338,7 +338,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@lateness.says
+@lateness.describes
 def _(rows: Sequence[Row]) -> str:
     ours, theirs = (
         ", ".join(_front(rows, column)) for column in ("reproduced", "published")
@@ -414,7 +414,7 @@ slots = FIGURES.add(
     "Wait and miss by number of slots, hectic day (Table 5.7)",
     (6.3, 3.6),
     needs=("5.7",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.7"),
 )
 
@@ -436,7 +436,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     " and 5.9)",
     (6.3, 4.4),
     needs=("5.8", "5.9"),
-    seen=compared,
+    sentence=compared,
 )
 def thresholds(results: Results) -> list[Row]:
     """Return Tables 5.8 and 5.9."""
@@ -468,7 +468,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     "Slots reserved by RH, surge day (Table 5.10)",
     (6.3, 3.2),
     needs=("5.10",),
-    seen=compared,
+    sentence=compared,
 )
 def reservations(results: Results) -> list[Row]:
     """Return the surge day of Table 5.10."""
@@ -499,7 +499,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     "Every compared cell: published against reproduced",
     (6.3, 5.0),
     needs=COUNTED,
-    seen=compared,
+    sentence=compared,
 )
 def cells(results: Results) -> list[Row]:
     """Return every counted cell."""

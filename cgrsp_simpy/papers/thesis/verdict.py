@@ -291,10 +291,10 @@ def verdict_of(z: float, n: int, printed: int) -> str:
 
     Too few seeds can show a difference, but no agreement; equal values show neither.
     """
-    beyond = abs(z) > z_limit(n)
-    if too_few(n, printed):
-        return DIFFERENT if beyond and math.isfinite(z) else UNDECIDED
-    return UNDECIDED if math.isnan(z) else DIFFERENT if beyond else REPRODUCED
+    few = too_few(n, printed)
+    if abs(z) > z_limit(n):
+        return UNDECIDED if few and math.isinf(z) else DIFFERENT
+    return UNDECIDED if few or math.isnan(z) else REPRODUCED
 
 
 def decimals(printed: str) -> int:

@@ -362,7 +362,7 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> L
 # ---- what is read from the rows ----
 
 
-def said(
+def filled(
     text: str, values: Callable[[list[Row]], Sequence[Any]]
 ) -> Callable[[list[Row]], str]:
     """Return a function that fills a sentence with values of the rows."""

@@ -11,7 +11,7 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, resources
@@ -128,11 +128,15 @@ def settings(
     ]
 
 
-def untestable(reason: str, *statements: tuple[str, str, str]) -> list[Entry]:
-    """Return entries that share a reason; statements: place, subject, printed text."""
+def untestable(statements: Mapping[str, Iterable[tuple[str, str, str]]]) -> list[Entry]:
+    """Return entries of statements by the reason why they cannot be tested.
+
+    statements: reason -> rows of place, subject and printed text.
+    """
     return [
-        Entry(where, statement, UNTESTABLE, printed, reason=reason)
-        for where, statement, printed in statements
+        Entry(where, statement, UNTESTABLE, printed=printed, reason=reason)
+        for reason, rows in statements.items()
+        for where, statement, printed in rows
     ]
 
 

@@ -320,7 +320,7 @@ def entries(
 
 def of_text() -> list[Entry]:
     """Return the entries of settings and other numbers in the text of Chapter 5."""
-    return [*_settings(), *_computed(), *_untestable()]
+    return [*_settings(), *_computed(), *untestable(NOT_TESTABLE)]
 
 
 def _settings() -> list[Entry]:
@@ -486,23 +486,21 @@ def _computed() -> list[Entry]:
     ]
 
 
-def _untestable() -> list[Entry]:
-    return [
-        *untestable(
-            "the data set of rendering jobs is not public",
-            ("Section 5.1.1", "execution times, s", "30 to 352"),
-            ("Section 5.1.1", "coefficient of variation", "0.28"),
-            ("Section 5.1.1", "mean times of RTX 3090 and A5000, s", "78.1, 74.0"),
-            ("Section 5.1.1", "resolutions", "1080p to 4K"),
-            ("Figure 5.1", "median times of A5000 and A4000, s", "68, 87"),
-            ("Figure 5.1", "hours of most arrivals", "06:00 to 09:00"),
-        ),
-        *untestable(
-            "the snapshots are not public",
-            ("Section 5.1.1", "snapshots", "77"),
-            ("Section 5.1.1", "their hours", "01:00 to 02:00, 18:00 to 19:00"),
-        ),
-    ]
+# reason -> place, subject and printed text of the statements that it concerns
+NOT_TESTABLE: dict[str, list[tuple[str, str, str]]] = {
+    "the data set of rendering jobs is not public": [
+        ("Section 5.1.1", "execution times, s", "30 to 352"),
+        ("Section 5.1.1", "coefficient of variation", "0.28"),
+        ("Section 5.1.1", "mean times of RTX 3090 and A5000, s", "78.1, 74.0"),
+        ("Section 5.1.1", "resolutions", "1080p to 4K"),
+        ("Figure 5.1", "median times of A5000 and A4000, s", "68, 87"),
+        ("Figure 5.1", "hours of most arrivals", "06:00 to 09:00"),
+    ],
+    "the snapshots are not public": [
+        ("Section 5.1.1", "snapshots", "77"),
+        ("Section 5.1.1", "their hours", "01:00 to 02:00, 18:00 to 19:00"),
+    ],
+}
 
 
 def judged_cells(results: Results, ids: Sequence[str]) -> Iterator[Judged]:

@@ -15,9 +15,9 @@ from pathlib import Path
 from shutil import which
 from typing import Any, TypeVar
 
+import matplotlib.figure
 from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
@@ -42,6 +42,8 @@ from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_lit
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 
 Row = dict[str, Any]
+Canvas = matplotlib.figure.Figure
+"""Figure of Matplotlib, on which a `Figure` is drawn."""
 RowOf = TypeVar("RowOf", bound=Mapping[str, Any])
 Handles = Sequence[Line2D | Patch]
 Rows = Callable[[Any], list[Row]]  # function of the runs of a gallery
@@ -385,6 +387,11 @@ def where(rows: Sequence[RowOf], **equal: Any) -> list[RowOf]:
 def numbers(rows: Sequence[Row], name: str) -> list[float]:
     """Return the numbers of a column."""
     return [float(row[name]) for row in rows]
+
+
+def distinct(rows: Sequence[RowOf], name: str) -> list[Any]:
+    """Return the different values of a column, in the order of the rows."""
+    return list(dict.fromkeys(row[name] for row in rows))
 
 
 def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:

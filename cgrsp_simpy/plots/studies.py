@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ def policy_bars(
     policies = study.policies
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
     marks.bars(ax, policies, values, half_widths, **style)
-    ax.set_xlabel(axis(metric, study))
+    ax.set_xlabel(axis(metric, metrics_of(study)))
     _explain(ax, [study])
     return ax
 
@@ -81,7 +80,7 @@ def _difference_bars(
         **style,
     )
     ax.axvline(0, color="0.3", linewidth=0.8)
-    ax.set_xlabel(f"{axis(metric, study)}: difference from {against}")
+    ax.set_xlabel(f"{axis(metric, metrics_of(study))}: difference from {against}")
     note = replications(study)
     if len(study.seeds) > 1:
         note = f"paired by seed: {note.replace('seeds', 'differences')}"
@@ -124,7 +123,7 @@ def sweep_lines(
     series, styles = _series(points, metric, over, x)
     ax = axes(ax)
     marks.lines(ax, x, series, styles=styles, **style)
-    ax.set(xlabel=axis(over), ylabel=axis(metric, points[0][1]))
+    ax.set(xlabel=axis(over), ylabel=axis(metric, metrics_of(points[0][1])))
     _explain(ax, [study for _, study in points])
     return ax
 
@@ -179,7 +178,7 @@ def pareto(
     metrics = metrics_of(study)
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
     marks.points(ax, policies, values[x], values[y], front=less, **style)
-    ax.set(xlabel=axis(x, study), ylabel=axis(y, study))
+    ax.set(xlabel=axis(x, metrics), ylabel=axis(y, metrics))
     _explain(ax, [study], front=True)
     return ax
 
@@ -255,8 +254,7 @@ def draw_days(
         for policy, days in rows.items()
     }
     marks.lines(ax, list(kinds), series, **style)
-    label = axis(metric, SimpleNamespace(metrics=metrics))
-    ax.set(xlabel=f"day (replication {seed})", ylabel=label)
+    ax.set(xlabel=f"day (replication {seed})", ylabel=axis(metric, metrics))
     marks.legend_above(ax, handles)
     return ax
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
@@ -35,9 +34,11 @@ from cgrsp_simpy.papers.cluster.table import (
 )
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -382,7 +383,7 @@ def _(rows: list[Row]) -> str:
     narrow, *_, wide = WIDTHS
     medians = ", ".join(
         f"{by_key[name, narrow]:,.0f} and {by_key[name, wide]:,.0f} min under {name}"
-        for name in dict.fromkeys(row["scheduler"] for row in rows)
+        for name in distinct(rows, "scheduler")
         if (name, narrow) in by_key and (name, wide) in by_key
     )
     return (

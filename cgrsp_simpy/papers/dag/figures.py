@@ -9,7 +9,6 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.ranks import rank_test
@@ -30,9 +29,11 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.printed import ABLATION, COEFFICIENTS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -236,7 +237,7 @@ def _course(task: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     top = 120 * max(row["over_bound"] for row in rows)
-    sizes = list(dict.fromkeys(row["tasks"] for row in rows))
+    sizes = distinct(rows, "tasks")
     for ax, number in zip(
         canvas.subplots(len(sizes), 1, sharex=True, sharey=True), sizes
     ):
@@ -306,7 +307,7 @@ def _(rows: list[Row]) -> str:
 @searches.tables
 def _(rows: list[Row]) -> str:
     selected, lines = ended(rows), []
-    for number in dict.fromkeys(row["tasks"] for row in rows):
+    for number in distinct(rows, "tasks"):
         by_search = {
             name: values
             for (tasks, name), values in selected.items()
@@ -389,8 +390,8 @@ def order(runs: Runs) -> list[Row]:
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
-    names = dict.fromkeys(str(row["scheduler"]) for row in rows)
-    drawn = dict(zip(names, looks([*names])))
+    names: list[str] = distinct(rows, "scheduler")
+    drawn = dict(zip(names, looks(names)))
     for place, (name, look) in enumerate(drawn.items()):
         selected = [mean(over[name, way]) for way in ORDERS]
         ax.plot(
@@ -427,7 +428,7 @@ def _(rows: list[Row]) -> str:
     means = [
         f"{named.get(name, name)}"
         f" {' and '.join(_of_mean(over[name, way]) for way in ORDERS)}"
-        for name in dict.fromkeys(row["scheduler"] for row in rows)
+        for name in distinct(rows, "scheduler")
     ]
     comparisons = [
         f"{name} "

@@ -11,7 +11,6 @@ from math import nan
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -28,6 +27,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,

@@ -6,8 +6,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from math import nan
 
-from matplotlib.figure import Figure as Canvas
-
 from cgrsp_simpy.base.table import many
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
@@ -16,6 +14,7 @@ from cgrsp_simpy.papers.ledger import REPRODUCED
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,

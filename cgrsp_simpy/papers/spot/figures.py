@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.metric import summed
@@ -14,9 +13,11 @@ from cgrsp_simpy.market.zones import HOUR_S, TwoState
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -217,14 +218,14 @@ def costs(runs: Runs) -> list[Row]:
 
 @costs.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
+    overheads = distinct(rows, "overhead_h")
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):
         selected = where(rows, overhead_h=overhead)
-        deadlines = list(dict.fromkeys(row["deadline_h"] for row in selected))
+        deadlines = distinct(selected, "deadline_h")
         series = {
             name: (numbers(line, "cost_pct"), numbers(line, "cost_pct_half"))
-            for name in dict.fromkeys(row["policy"] for row in selected)
+            for name in distinct(selected, "policy")
             for line in [where(selected, policy=name)]
         }
         marks.lines(ax, deadlines, series)
@@ -259,7 +260,7 @@ def _(rows: list[Row]) -> str:
 
 @costs.tables
 def _(rows: list[Row]) -> str:
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    policies = distinct(rows, "policy")
     cost = {
         (
             row["overhead_h"],

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyBboxPatch
 
 from cgrsp_simpy.base.checks import InputError, require
@@ -31,6 +30,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Row,
     where,

@@ -37,6 +37,7 @@ from cgrsp_simpy.papers.ledger import (
     untestable,
     verdict_of,
 )
+from cgrsp_simpy.papers.thesis.claims import judge
 from cgrsp_simpy.papers.thesis.experiments import (
     FIGURES,
     MONTH,
@@ -52,7 +53,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     reproduce,
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, JOBS_OF_TYPES, PRINTED
-from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judge, of_records
+from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, of_records
 from cgrsp_simpy.papers.thesis.verdict import (
     CANNOT,
     Judged,
@@ -190,7 +191,15 @@ def _halved(
     all_cells = [cell for id in tables for cell in judged(tables[id], full)]
     for fitted, other in (("odd", "even"), ("even", "odd")):
         misfits = {
-            reading: float(np.nanmedian([abs(z) for z in _z(results, HALVES[fitted])]))
+            reading: float(
+                np.nanmedian(
+                    [
+                        abs(cell.z)
+                        for id in HALVES[fitted]
+                        for cell in judged(results.tables[id], results)
+                    ]
+                )
+            )
             for reading, results in tried.items()
         }
         best = min(misfits, key=misfits.__getitem__)
@@ -207,10 +216,6 @@ def _halved(
             ours=f"{best}: {agreement}",
             reason=f"median |z| of {fitted} tables: {medians}{whole}{tally(all_cells)}",
         )
-
-
-def _z(results: Results, ids: tuple[str, ...]) -> list[float]:
-    return [cell.z for id in ids for cell in judged(results.tables[id], results)]
 
 
 def _mixes(results: Results) -> Iterator[Entry]:

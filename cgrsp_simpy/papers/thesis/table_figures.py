@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.table import grouped
@@ -26,9 +25,11 @@ from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     numbers,
     where,
 )
@@ -208,7 +209,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 def _lines(ax: Axes, rows: Sequence[Row]) -> None:
     """Draw one line per policy over the numbers in the names of the rows."""
-    x = [number_in(name) for name in dict.fromkeys(row["row"] for row in rows)]
+    x = [number_in(name) for name in distinct(rows, "row")]
     lines = grouped(rows, lambda row: _ours(row["column"]))
     series = {
         name: (numbers(line, "reproduced"), numbers(line, "half_width_95"))
@@ -277,7 +278,7 @@ def kinds_of_days(results: Results) -> list[Row]:
             "n": wait.n,
         }
         for kind in KINDS
-        for policy in dict.fromkeys(row["policy"] for row in results.days)
+        for policy in distinct(results.days, "policy")
         for source in [Source(f"{MONTH} {kind}", policy, "wait_min")]
         for wait in [mean(results.values(source, months))]
     ]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.arrays import Floats
@@ -38,17 +37,18 @@ from cgrsp_simpy.papers.waiting.run_figures import (
     differences,
     filled,
     gain,
-    lines_of,
     measured,
     of,
     ranked,
 )
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Figure,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -460,7 +460,7 @@ declare(
         lambda rows: [
             ", ".join(
                 f"{price:.3f} at s = {s} ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
                 if name != "ajw"
                 for price, s in [best(rows, name)]
             )
@@ -480,7 +480,7 @@ declare(
         lambda rows: [
             ", ".join(
                 f"{three_digits(at(rows, name, 'wait_s', servers=101))} s ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
             )
         ],
     ),
@@ -969,7 +969,7 @@ declare(
             ", ".join(
                 f"from {three_digits(at(rows, name, 'wait_h', short_min=3))} to"
                 f" {three_digits(at(rows, name, 'wait_h', short_min=30))} h ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
             ),
             *(at(rows, "b = 24 h", "normalized_price", short_min=t) for t in (3, 30)),
         ),

@@ -70,10 +70,11 @@ def thesis(
 ) -> Output:
     """Reproduce tables of the thesis by number; default: as many seeds as printed."""
     statements = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
-    rows, summary = ledger.rows(statements), ledger.summary(statements)
+    rows = ledger.rows(statements)
+    summary = ledger.summary(statements)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
-    tables = ledger.by_place(statements)
-    return Output(content, rows, [*tables, Table("Verdicts", cells_of(summary))])
+    verdicts = Table("Verdicts", cells_of(summary))
+    return Output(content, rows, [*ledger.by_place(statements), verdicts])
 
 
 @checked

@@ -208,10 +208,7 @@ class Figure:
         canvas = Canvas(figsize=_size(self.size, style, width), layout="constrained")
         FigureCanvasAgg(canvas)
         other = rows[0].get(OTHER) if rows else None
-        note = self.note
-        if not isinstance(note, str):
-            note = note(runs or self.usual())
-        note = "; ".join(filter(None, (note, other)))
+        note = "; ".join(filter(None, (_of(self.note, runs or self.usual()), other)))
         handles = literally(self.draw, canvas, rows)
         if note:
             legend_outside(canvas, handles or [], note, **self.legend)

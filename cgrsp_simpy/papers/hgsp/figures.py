@@ -237,8 +237,10 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _generated(runs: Runs) -> str:
-    instances = many(runs.instances, "instance")
-    return f"{instances} per level, drawn like the paper's, 95 % intervals"
+    return (
+        f"{many(runs.instances, 'instance')} per level, drawn like the paper's, 95 %"
+        " intervals"
+    )
 
 
 @FIGURES.add(
@@ -447,11 +449,9 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _claimed(greedy: Row, sagreedy: Row) -> str:
     difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
-    verdict = "it is not shown"
-    if difference + spread < 0:
+    verdict = "it is not shown" if difference < spread else "it fails"
+    if difference < -spread:
         verdict = "it holds"
-    if difference - spread >= 0:
-        verdict = "it fails"
     return (
         f"{verdict} ({sagreedy['weighted_tardiness']:,.0f} for"
         f" {greedy['weighted_tardiness']:,.0f} s, difference {difference:,.0f} ±"

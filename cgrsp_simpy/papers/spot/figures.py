@@ -229,8 +229,11 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
             for line in [where(selected, policy=name)]
         }
         marks.lines(ax, deadlines, series)
-        xlabel = "deadline (h), for 48 h of computing"
-        titled(ax, f"overhead {60 * overhead:g} min", xlabel=xlabel)
+        titled(
+            ax,
+            f"overhead {60 * overhead:g} min",
+            xlabel="deadline (h), for 48 h of computing",
+        )
     axes[0].set_ylabel("cost (% of on demand only)")
 
 

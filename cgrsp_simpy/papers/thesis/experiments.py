@@ -45,8 +45,8 @@ NAMES = {
     "CADR-order-only": "cadr-oo",
 }
 PRINTED_AS = {policy: name for name, policy in NAMES.items()}  # and back
-# The thesis's columns -> figures of a run.
-FIGURES = {
+# The thesis's columns -> metrics of a run.
+COLUMNS = {
     "wait, min": "wait_min",
     "miss, %": "miss_pct",
     "tight miss, %": "tight_miss_pct",
@@ -232,14 +232,14 @@ Rule = Callable[[str, str], list[Measure]]
 
 
 def _by_policy(scenario: Scenario | str) -> Rule:
-    return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
+    return lambda row, column: [mean_of(scenario, NAMES[row], COLUMNS[column])]
 
 
 def _ablation(row: str, column: str) -> list[Measure]:
     if not column.startswith("d of"):
         return _by_policy(HECTIC)(row, column)
     reference = "spt" if row == "SPT+Rescue" else "fifo"  # as in the caption
-    return [measure_of(pooled_d, HECTIC, FIGURES[column], NAMES[row], reference)]
+    return [measure_of(pooled_d, HECTIC, COLUMNS[column], NAMES[row], reference)]
 
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
@@ -257,7 +257,7 @@ def _swept(
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
     # only rows of reservations begin with the name of a day
     name, comma, _ = row.partition(",")
-    return [mean_of(day(name) if comma else HECTIC, text, FIGURES[column])]
+    return [mean_of(day(name) if comma else HECTIC, text, COLUMNS[column])]
 
 
 def _extreme(row: str, column: str) -> list[Measure]:
@@ -270,7 +270,7 @@ def _tests(row: str, column: str) -> list[Measure]:
     pair, figure = row.split(", ")
     statistic = pooled_d if column == "d" else paired_t(PRINTED["5.3"].n)
     policies = (NAMES[name] for name in pair.split(" vs "))
-    return [measure_of(statistic, HECTIC, FIGURES[f"d of {figure}"], *policies)]
+    return [measure_of(statistic, HECTIC, COLUMNS[f"d of {figure}"], *policies)]
 
 
 def _composite(late: str, row: str, column: str) -> list[Measure]:

@@ -128,8 +128,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         ax.annotate(
             "", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"}
         )
-        level = begin[1] == end[1]
-        side = "center" if level else "right" if at[0] < begin[0] else "left"
+        side = "right" if at[0] < begin[0] else "left"
+        if begin[1] == end[1]:
+            side = "center"
         ax.text(
             *at, row["text"], ha=side, va="center", fontsize="x-small", style="italic"
         )

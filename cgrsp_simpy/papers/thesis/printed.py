@@ -39,7 +39,7 @@ from cgrsp_simpy.papers.ledger import (
 )
 from cgrsp_simpy.papers.thesis.claims import judge
 from cgrsp_simpy.papers.thesis.experiments import (
-    FIGURES,
+    COLUMNS,
     MONTH,
     NAMES,
     SINGLE_SEED,
@@ -236,7 +236,7 @@ def _mixes(results: Results) -> Iterator[Entry]:
     z = []
     for row, cells in table.rows.items():
         for column, text in zip(table.columns, cells):
-            source = Source(MONTH, NAMES[row], FIGURES[column])
+            source = Source(MONTH, NAMES[row], COLUMNS[column])
             by_kind = np.array(
                 [
                     results.values(

@@ -12,6 +12,7 @@ from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis.experiments import (
+    COLUMNS,
     COUNTED,
     MONTH,
     NAMES,
@@ -20,7 +21,6 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Source,
     number_in,
 )
-from cgrsp_simpy.papers.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
@@ -302,7 +302,7 @@ def lateness(results: Results) -> list[Row]:
             where(table, row=name, column=figure)[0] for name in ("Adaptive", "CADR")
         )
         mine, its = (
-            results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
+            results.values(Source(MONTH, policy, COLUMNS[figure]), one["n"])
             for policy in ("adaptive", "cadr")
         )
         ours = paired_difference(mine, its)

@@ -449,7 +449,7 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _claimed(greedy: Row, sagreedy: Row) -> str:
     difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
-    verdict = "it is not shown" if difference < spread else "it fails"
+    verdict = "it fails" if difference >= spread else "it is not shown"
     if difference < -spread:
         verdict = "it holds"
     return (

@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -372,7 +373,7 @@ def _items(
         yield (
             "table",
             ", ".join(paper.ids),
-            lambda: _tables(name, folder, seeds, executor),
+            partial(_tables, name, folder, seeds, executor),
         )
     how = {"executor": executor, **style}
     if name == "thesis":
@@ -385,7 +386,7 @@ def _items(
         return paper.module.FIGURES.draw(folder, (id,), **how), ()
 
     for id in paper.module.FIGURES:
-        yield "figure", id, lambda id=id: draw(id)  # type: ignore[misc]
+        yield "figure", id, partial(draw, id)
 
 
 def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Files:

@@ -106,7 +106,7 @@ def compared(
 
 
 def settings(
-    reason: str, *statements: tuple[str, str, str, Iterable[float]]
+    reason: str, *statements: tuple[str, str, str, Sequence[float]]
 ) -> list[Entry]:
     """Compare printed settings of experiments with those of the package.
 
@@ -117,14 +117,13 @@ def settings(
             where,
             statement,
             [float(text.replace(",", "")) for text in NUMBER.findall(printed)]
-            == values,
-            ", ".join(f"{value:,g}" for value in values),
-            reason,
-            printed,
-            DIFFERENT,
+            == [*values],
+            ours=", ".join(f"{value:,g}" for value in values),
+            reason=reason,
+            printed=printed,
+            otherwise=DIFFERENT,
         )
-        for where, statement, printed, ours in statements
-        for values in [[*ours]]
+        for where, statement, printed, values in statements
     ]
 
 

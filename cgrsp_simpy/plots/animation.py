@@ -128,10 +128,10 @@ def check_film(what: str, filename: str | Path) -> str:
     suffix = Path(name).suffix.lower() if isinstance(name, str) else ""
     require(suffix in FILMS, what, name, f"a name that ends in {', '.join(FILMS)}")
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
-        message = (
-            "an .mp4 file needs ffmpeg, which is not installed; .html and .gif do not"
+        raise InputError(
+            f"{filename}: an .mp4 file needs ffmpeg, which is not installed; .html and"
+            " .gif do not"
         )
-        raise InputError(f"{filename}: {message}")
     return suffix
 
 

@@ -105,12 +105,14 @@ def compared(
     return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 
 
-def settings(
-    reason: str, *statements: tuple[str, str, str, Sequence[float]]
-) -> list[Entry]:
+Setting = tuple[str, str, str, Sequence[float]]
+"""Place, subject, printed text, and our values for its numbers."""
+
+
+def settings(statements: Mapping[str, Iterable[Setting]]) -> list[Entry]:
     """Compare printed settings of experiments with those of the package.
 
-    statements: place, subject, printed text, and our values for its numbers.
+    statements: reason -> settings.
     """
     return [
         claimed(
@@ -123,7 +125,8 @@ def settings(
             printed=printed,
             otherwise=DIFFERENT,
         )
-        for where, statement, printed, values in statements
+        for reason, rows in statements.items()
+        for where, statement, printed, values in rows
     ]
 
 

@@ -23,6 +23,7 @@ from cgrsp_simpy.papers.ledger import (
     DIFFERENT,
     IMPOSSIBLE,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
@@ -73,7 +74,7 @@ def entries(*_: object) -> list[Entry]:
         *_losses(),
         *_ranks(),
         *_counts(),
-        *_settings(),
+        *settings(SETTINGS),
         *untestable(NOT_TESTABLE),
     ]
 
@@ -322,21 +323,20 @@ def _counts() -> list[Entry]:
     ]
 
 
-def _settings() -> list[Entry]:
-    """Compare the settings of Section 5 with the package's defaults."""
-    whales = signature(worl_rtgs).parameters
-    return settings(
-        "of the whales' agent; 1000 would take days per search",
-        ("Section 5.3.4", "episodes", "1000", [whales["episodes"].default]),
-    ) + settings(
-        "as set here",
+WORL_RTGS = signature(worl_rtgs).parameters
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    "of the whales' agent; 1000 would take days per search": [
+        ("Section 5.3.4", "episodes", "1000", [WORL_RTGS["episodes"].default]),
+    ],
+    "as set here": [
         (
             "Section 5.3.4",
             "gamma and b",
             "0.97, 1.0",
-            [AS_SET.gamma, whales["b"].default],
+            [AS_SET.gamma, WORL_RTGS["b"].default],
         ),
-        ("Section 5.3.4", "iterations", "300", [whales["iterations"].default]),
+        ("Section 5.3.4", "iterations", "300", [WORL_RTGS["iterations"].default]),
         (
             "Section 5.6",
             "part of a GPU in use, busy and idle, %",
@@ -349,7 +349,8 @@ def _settings() -> list[Entry]:
             "2, 1",
             TIMES_S["short"],
         ),
-    )
+    ],
+}
 
 
 # reason -> place, subject and printed text of the statements that it concerns

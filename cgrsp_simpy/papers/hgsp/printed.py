@@ -13,6 +13,7 @@ from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value, table_one
 from cgrsp_simpy.papers.ledger import (
     DIFFERENT,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
@@ -219,79 +220,79 @@ def _sentences() -> list[Entry]:
     ]
 
 
+FIRST_REQUEST, LAST_REQUEST = llm.REQUESTS[0], llm.REQUESTS[-1]
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    "the authors' files have as many": [
+        *(
+            ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
+            for name, text in TASKS.items()
+        ),
+        ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
+    ],
+    "as the clusters are named here": [
+        (
+            "Section IV.A",
+            "GPUs, small, medium and large",
+            "3, 6, 9",
+            [len(CLUSTERS[name]) for name in ("small", "medium", "large")],
+        ),
+        (
+            "Section IV.A",
+            "memory of A100, A30 and L40, GB",
+            "80, 24, 48",
+            [gpu.memory_gb for gpu in CLUSTERS["small"]],
+        ),
+    ],
+    "those of the authors' program, which give Table I": [
+        ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
+        ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
+        ("Section IV.A", "iterations", "100", [sagreedy.ITERATIONS]),
+        (
+            "Section IV.A",
+            "priority ratio",
+            "0.1 to 0.8",
+            [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
+        ),
+    ],
+    "with these Table II is computed": [
+        ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
+        (
+            "Section VI.C",
+            "GPUs, of a request, and requests at once",
+            "16, 2, 8",
+            [llm.GPUS, llm.DEGREE, llm.GPUS // llm.DEGREE],
+        ),
+        (
+            "Section VI.C",
+            "first requests: number, weight and tokens",
+            "8, 1, 2000",
+            [llm.REQUESTS.count(FIRST_REQUEST), *FIRST_REQUEST],
+        ),
+        (
+            "Section VI.C",
+            "next requests: number, weight and tokens",
+            "12, 10, 500",
+            [llm.REQUESTS.count(LAST_REQUEST), *LAST_REQUEST],
+        ),
+        ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
+        ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
+    ],
+    "defaults of steps from data sheets; Table II does not use them": [
+        (
+            "Section VI.C",
+            "H100: bandwidth, GB/s, and TFLOPS",
+            "3350, 989",
+            [Roofline().bandwidth_gb_per_s, Roofline().tflops],
+        ),
+    ],
+}
+
+
 def _settings() -> list[Entry]:
     """Compare the settings of Sections IV and VI with the package's."""
-    short, long = llm.REQUESTS[-1], llm.REQUESTS[0]
-    h100 = Roofline()
     return [
-        *settings(
-            "the authors' files have as many",
-            *(
-                ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
-                for name, text in TASKS.items()
-            ),
-            ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
-        ),
-        *settings(
-            "as the clusters are named here",
-            (
-                "Section IV.A",
-                "GPUs, small, medium and large",
-                "3, 6, 9",
-                [len(CLUSTERS[name]) for name in ("small", "medium", "large")],
-            ),
-            (
-                "Section IV.A",
-                "memory of A100, A30 and L40, GB",
-                "80, 24, 48",
-                [gpu.memory_gb for gpu in CLUSTERS["small"]],
-            ),
-        ),
-        *settings(
-            "those of the authors' program, which give Table I",
-            ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
-            ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
-            ("Section IV.A", "iterations", "100", [sagreedy.ITERATIONS]),
-            (
-                "Section IV.A",
-                "priority ratio",
-                "0.1 to 0.8",
-                [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
-            ),
-        ),
-        *settings(
-            "with these Table II is computed",
-            ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
-            (
-                "Section VI.C",
-                "GPUs, of a request, and requests at once",
-                "16, 2, 8",
-                [llm.GPUS, llm.DEGREE, llm.GPUS // llm.DEGREE],
-            ),
-            (
-                "Section VI.C",
-                "first requests: number, weight and tokens",
-                "8, 1, 2000",
-                [llm.REQUESTS.count(long), *long],
-            ),
-            (
-                "Section VI.C",
-                "next requests: number, weight and tokens",
-                "12, 10, 500",
-                [llm.REQUESTS.count(short), *short],
-            ),
-            ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
-            ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
-        ),
-        *settings(
-            "defaults of steps from data sheets; Table II does not use them",
-            (
-                "Section VI.C",
-                "H100: bandwidth, GB/s, and TFLOPS",
-                "3350, 989",
-                [h100.bandwidth_gb_per_s, h100.tflops],
-            ),
-        ),
+        *settings(SETTINGS),
         compared(
             "Section VI.C",
             "weights of a GPU, 30 billion parameters, GB",
@@ -303,7 +304,7 @@ def _settings() -> list[Entry]:
             "Section VI.C",
             "FIFO, wait of the first request of high weight, s",
             "2",
-            long[1] / llm.TOKENS_PER_S,
+            FIRST_REQUEST[1] / llm.TOKENS_PER_S,
             reason="a request of low weight runs for as long",
         ),
     ]

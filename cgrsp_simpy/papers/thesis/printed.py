@@ -31,6 +31,7 @@ from cgrsp_simpy.papers.ledger import (
     UNDECIDED,
     UNTESTABLE,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
@@ -325,71 +326,70 @@ def entries(
 
 def of_text() -> list[Entry]:
     """Return the entries of settings and other numbers in the text of Chapter 5."""
-    return [*_settings(), *_computed(), *untestable(NOT_TESTABLE)]
+    return [*settings(SETTINGS), *_computed(), *untestable(NOT_TESTABLE)]
 
 
-def _settings() -> list[Entry]:
-    market, by_hour = Market(), dict(CLOCKS["printed"].bands)
-    calibrated = {factor: hour for hour, factor in market.clock.bands}
-    return [
-        *settings(
-            "the default here",
-            (
-                "Section 5.1.1",
-                "least and greatest delay at High, Medium and Low stock, s",
-                "0 to 10, 30 to 120, 600 to 7200",
-                [bound for bounds in market.delay_s for bound in bounds],
-            ),
-            (
-                "Section 5.1.1",
-                "m(t) off-peak, in the morning, at the peak and in the evening",
-                "1.3, 0.9, 0.5, 1.0",
-                [factor for _, factor in market.clock.bands],
-            ),
-            (
-                "Section 5.1.1",
-                "alpha_1 and alpha_2",
-                "1, 10",
-                [WAIT_WEIGHT, MISS_WEIGHT],
-            ),
-            (
-                "Section 5.1.1",
-                "deviation of times within strata; ours at complexity 2",
-                "0.11",
-                [Service().sigma[1]],
-            ),
-            *(
-                (where, what, text, [signature(policy).parameters[name].default])
-                for where, what, text, policy, name in (
-                    ("Section 5.5.4", "theta, s", "600", spt_rescue, "threshold_s"),
-                    ("Section 5.5.5", "CR*", "3", cadr, "critical_ratio"),
-                    ("Section 5.5.6", "rho_res", "1", rolling_horizon, "reserve"),
-                )
-            ),
-            ("Section 5.1.2", "days of Phase 4", "30", [month().days]),
+FACTORS = dict(CLOCKS["printed"].bands)  # hour -> m(t)
+# m(t) -> hour
+CALIBRATED = {factor: hour for hour, factor in Market().clock.bands}
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    "the default here": [
+        (
+            "Section 5.1.1",
+            "least and greatest delay at High, Medium and Low stock, s",
+            "0 to 10, 30 to 120, 600 to 7200",
+            [bound for bounds in Market().delay_s for bound in bounds],
         ),
-        *settings(
-            "the tables are judged with these",
-            ("Section 5.1.2", "seed of Phase 2", "42", [SINGLE_SEED]),
-            (
-                "Section 5.1.2",
-                "replications of Phases 3 and 4",
-                "30, 10",
-                [PRINTED["5.2"].n, PRINTED["5.13"].n],
-            ),
-            ("Section 5.1.3", "least |d| of a meaningful effect", "0.8", [LARGE]),
+        (
+            "Section 5.1.1",
+            "m(t) off-peak, in the morning, at the peak and in the evening",
+            "1.3, 0.9, 0.5, 1.0",
+            [*CALIBRATED],
         ),
-        *settings(
-            "calibrated to the tables, see the start of the peak; as printed:"
-            " clock=printed",
-            (
-                "Figure 5.3",
-                "hours at which off-peak, morning, peak and evening begin",
-                "18, 6, 9, 0",
-                [calibrated[by_hour[hour]] for hour in (18, 6, 9, 0)],
-            ),
+        (
+            "Section 5.1.1",
+            "alpha_1 and alpha_2",
+            "1, 10",
+            [WAIT_WEIGHT, MISS_WEIGHT],
         ),
-    ]
+        (
+            "Section 5.1.1",
+            "deviation of times within strata; ours at complexity 2",
+            "0.11",
+            [Service().sigma[1]],
+        ),
+        *(
+            (where, what, text, [signature(policy).parameters[name].default])
+            for where, what, text, policy, name in (
+                ("Section 5.5.4", "theta, s", "600", spt_rescue, "threshold_s"),
+                ("Section 5.5.5", "CR*", "3", cadr, "critical_ratio"),
+                ("Section 5.5.6", "rho_res", "1", rolling_horizon, "reserve"),
+            )
+        ),
+        ("Section 5.1.2", "days of Phase 4", "30", [month().days]),
+    ],
+    "the tables are judged with these": [
+        ("Section 5.1.2", "seed of Phase 2", "42", [SINGLE_SEED]),
+        (
+            "Section 5.1.2",
+            "replications of Phases 3 and 4",
+            "30, 10",
+            [PRINTED["5.2"].n, PRINTED["5.13"].n],
+        ),
+        ("Section 5.1.3", "least |d| of a meaningful effect", "0.8", [LARGE]),
+    ],
+    (
+        "calibrated to the tables, see the start of the peak; as printed: clock=printed"
+    ): [
+        (
+            "Figure 5.3",
+            "hours at which off-peak, morning, peak and evening begin",
+            "18, 6, 9, 0",
+            [CALIBRATED[FACTORS[hour]] for hour in (18, 6, 9, 0)],
+        ),
+    ],
+}
 
 
 def _loads() -> list[Entry]:

@@ -19,6 +19,7 @@ from cgrsp_simpy.papers.ledger import (
     CONTRADICTED,
     DIFFERENT,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
@@ -74,7 +75,7 @@ def entries(*_: object) -> list[Entry]:
         *_of_figures(),
         *_numbers_of_the_log(),
         *_claims_of_the_log(),
-        *_settings(),
+        *settings(SETTINGS),
         *untestable(NOT_TESTABLE),
     ]
 
@@ -464,11 +465,9 @@ def _claims_of_the_log() -> list[Entry]:
     ]
 
 
-def _settings() -> list[Entry]:
-    """Compare the paper's settings of the figures with the package's."""
-    cutoff_min = SHORT_S / 60
-    return settings(
-        f"{DRAWS} takes the same",
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    f"{DRAWS} takes the same": [
         ("Section 4.4", "b and t, s", "900, 180", [BASELINE_WAIT_S, BASELINE_SHORT_S]),
         (
             "Section 6.1",
@@ -476,7 +475,7 @@ def _settings() -> list[Entry]:
             "64, 256",
             [MACHINE.cores, MACHINE.memory_gb],
         ),
-        ("Section 6.2", "b, h, and t, min", "24, 3", [PATIENCE_S / 3600, cutoff_min]),
+        ("Section 6.2", "b, h, and t, min", "24, 3", [PATIENCE_S / 3600, SHORT_S / 60]),
         ("Section 6.3", "machines of Figures 18 and 19", "150", [LOAD]),
         (
             "Section 6.3",
@@ -488,9 +487,10 @@ def _settings() -> list[Entry]:
             "Section 6.4",
             "Figure 22: machines, and t, min",
             "200, 3",
-            [AMPLE, cutoff_min],
+            [AMPLE, SHORT_S / 60],
         ),
-    )
+    ],
+}
 
 
 # reason -> place, subject and printed text of the statements that it concerns

@@ -26,8 +26,7 @@ from cgrsp_simpy.app.parts import (
 )
 from cgrsp_simpy.base.checks import InputError
 from cgrsp_simpy.base.files import write_whole
-from cgrsp_simpy.base.table import many, short_text
-from cgrsp_simpy.base.table import page as page_of
+from cgrsp_simpy.base.table import many, page, short_text
 from cgrsp_simpy.cluster.cluster import Cluster
 from cgrsp_simpy.cluster.jobs import Offered
 from cgrsp_simpy.cluster.policies import SCHEDULERS
@@ -168,7 +167,8 @@ def _owned() -> WaitingScenario:
 
 def _left_out(scenario: WaitingScenario, policy: str) -> bool:
     """Return whether a policy has no steady state; if so, show a warning."""
-    if reason := scenario.under(waiting_policy(policy)).unsteady:
+    reason = scenario.under(waiting_policy(policy)).unsteady
+    if reason:
         st.warning(f"{policy} is left out: the queue grows without end ({reason}).")
     return bool(reason)
 
@@ -253,7 +253,7 @@ def advice_page() -> None:
         advice = advise(scenario, policies, seeds, executor, prices=prices)
     st.markdown(plain("\n\n".join(advice.lines)))
     st.code(str(advice), language=None)
-    report = page_of(advice.title, [advice.html()], PRINT)
+    report = page(advice.title, [advice.html()], PRINT)
     st.download_button("Save the report", report, "advice.html", "text/html")
 
 

@@ -179,7 +179,8 @@ def means_of(
 
 def supported(values: Sequence[float]) -> str:
     """Format a mean ± 95 % half width, to two significant digits of the half width."""
-    if endless := list(values).count(inf):
+    endless = list(values).count(inf)
+    if endless:
         return f"the queue grows without end on {endless} of {len(values)} seeds"
     value = mean(values)
     return rounded(value.mean, value.half_width)

@@ -250,7 +250,7 @@ def _figures(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         log.info("drawing all figures, which may take minutes")
     folder = args.out or ("figures" if name == "thesis" else f"figures/{name}")
     module = paper.module
-    drawn = module.draw_figures(
+    drawn = module.FIGURES.draw(
         folder,
         tuple(ids or module.FIGURES),
         executor=executor_of(args),

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -20,7 +19,7 @@ from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.base.table import csv_text, grouped, page
 from cgrsp_simpy.decide.advice import PRINT, Advice
 from cgrsp_simpy.decide.recommend import PARTS
-from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
+from cgrsp_simpy.plots.figure import Canvas, Figure, Row, numbers, where
 from cgrsp_simpy.plots.parts import (
     dots,
     hollow,

@@ -98,13 +98,11 @@ def number(
     relative tolerance; 0 for a count. Other answers are also right if they agree to
     three significant figures. way: hint for wrong answers that are not common mistakes.
     """
-    within = (
-        "exactly"
-        if tolerance <= ROUNDING
-        else "to three significant figures"
-        if tolerance < THREE_FIGURES
-        else f"to {100 * tolerance:g} %"
-    )
+    within = f"to {100 * tolerance:g} %"
+    if tolerance < THREE_FIGURES:
+        within = "to three significant figures"
+    if tolerance <= ROUNDING:
+        within = "exactly"
 
     def judge(submitted: Any) -> str:
         if not is_number(submitted):

@@ -137,8 +137,9 @@ def _cells(cell: Any) -> Iterator[Any]:
 
 def _docstring(source: str) -> str | None:
     """Return title and findings of a lecture if a cell is the script's docstring."""
-    body = ast.parse(source).body
-    if len(body) != 1 or (text := ast.get_docstring(ast.parse(source))) is None:
+    tree = ast.parse(source)
+    text = ast.get_docstring(tree)
+    if text is None or len(tree.body) != 1:
         return None
     finds, _, name = text.rpartition("\n\n")
     return f"# {name.strip('()')}\n\n{finds}"

@@ -165,8 +165,11 @@ def generate(
     rows = np.array(
         [_task(rng, level, arrival_s) for arrival_s in _arrivals(rng, level)]
     )
-    columns = dict(zip(COLUMNS, rows.T))
-    return Instance(**columns, gpus=gpus or level.gpus, name=f"{name} seed {seed}")
+    return Instance(
+        **dict(zip(COLUMNS, rows.T)),
+        gpus=gpus or level.gpus,
+        name=f"{name} seed {seed}",
+    )
 
 
 def _arrivals(rng: Random, level: Level) -> list[float]:

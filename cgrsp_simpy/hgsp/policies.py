@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,7 +121,7 @@ class View(engine.View):
         parts, task = super().parse_assignment(claim, chosen), claim.job
         for number, _ in parts:
             place = self.resources[number]
-            if self.time_s(task, place) == inf:
+            if self.time_s(task, place) == math.inf:
                 lacks = task.memory_gb > place.kind.memory_gb
                 why = f"needs {task.memory_gb:g} GB" if lacks else "cannot run on it"
                 raise AssignmentError(

@@ -7,12 +7,11 @@ from itertools import groupby
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from cgrsp_simpy.market.measured import StockFit
-from cgrsp_simpy.plots.figure import Figure, Row, numbers, where
+from cgrsp_simpy.plots.figure import Canvas, Figure, Row, numbers, where
 from cgrsp_simpy.plots.style import STATUS
 
 

@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -70,10 +71,11 @@ def thesis(
 ) -> Output:
     """Reproduce tables of the thesis by number; default: as many seeds as printed."""
     statements = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
-    rows, summary = ledger.rows(statements), ledger.summary(statements)
+    rows = ledger.rows(statements)
+    summary = ledger.summary(statements)
     content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
-    tables = ledger.by_place(statements)
-    return Output(content, rows, [*tables, Table("Verdicts", cells_of(summary))])
+    verdicts = Table("Verdicts", cells_of(summary))
+    return Output(content, rows, [*ledger.by_place(statements), verdicts])
 
 
 @checked
@@ -197,7 +199,7 @@ class Paper(NamedTuple):
     @property
     def figure_parameters(self) -> Mapping[str, inspect.Parameter]:
         """The parameters of the runs behind the figures."""
-        return inspect.signature(self.module.GALLERY.runs).parameters
+        return inspect.signature(self.module.FIGURES.runs).parameters
 
     @property
     def table_parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -371,20 +373,20 @@ def _items(
         yield (
             "table",
             ", ".join(paper.ids),
-            lambda: _tables(name, folder, seeds, executor),
+            partial(_tables, name, folder, seeds, executor),
         )
     how = {"executor": executor, **style}
     if name == "thesis":
         how["runs_from"] = folder / "runs"
     else:  # one set of runs for all figures
         sizes = with_seeds(paper.figure_parameters, seeds)
-        how["runs"] = paper.module.GALLERY.runs(**sizes, executor=executor)
+        how["runs"] = paper.module.FIGURES.runs(**sizes, executor=executor)
 
     def draw(id: str) -> Files:
-        return paper.module.draw_figures(folder, (id,), **how), ()
+        return paper.module.FIGURES.draw(folder, (id,), **how), ()
 
     for id in paper.module.FIGURES:
-        yield "figure", id, lambda id=id: draw(id)  # type: ignore[misc]
+        yield "figure", id, partial(draw, id)
 
 
 def _tables(name: str, folder: Path, seeds: int | None, executor: Any) -> Files:

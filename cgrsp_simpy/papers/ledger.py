@@ -11,7 +11,7 @@ import csv
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module, resources
@@ -105,34 +105,40 @@ def compared(
     return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 
 
-def settings(
-    reason: str, *statements: tuple[str, str, str, Iterable[float]]
-) -> list[Entry]:
+Setting = tuple[str, str, str, Sequence[float]]
+"""Place, subject, printed text, and our values for its numbers."""
+
+
+def settings(statements: Mapping[str, Iterable[Setting]]) -> list[Entry]:
     """Compare printed settings of experiments with those of the package.
 
-    statements: place, subject, printed text, and our values for its numbers.
+    statements: reason -> settings.
     """
     return [
         claimed(
             where,
             statement,
             [float(text.replace(",", "")) for text in NUMBER.findall(printed)]
-            == values,
-            ", ".join(f"{value:,g}" for value in values),
-            reason,
-            printed,
-            DIFFERENT,
+            == [*values],
+            ours=", ".join(f"{value:,g}" for value in values),
+            reason=reason,
+            printed=printed,
+            otherwise=DIFFERENT,
         )
-        for where, statement, printed, ours in statements
-        for values in [[*ours]]
+        for reason, rows in statements.items()
+        for where, statement, printed, values in rows
     ]
 
 
-def untestable(reason: str, *statements: tuple[str, str, str]) -> list[Entry]:
-    """Return entries that share a reason; statements: place, subject, printed text."""
+def untestable(statements: Mapping[str, Iterable[tuple[str, str, str]]]) -> list[Entry]:
+    """Return entries of statements by the reason why they cannot be tested.
+
+    statements: reason -> rows of place, subject and printed text.
+    """
     return [
-        Entry(where, statement, UNTESTABLE, printed, reason=reason)
-        for where, statement, printed in statements
+        Entry(where, statement, UNTESTABLE, printed=printed, reason=reason)
+        for reason, rows in statements.items()
+        for where, statement, printed in rows
     ]
 
 

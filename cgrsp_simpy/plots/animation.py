@@ -128,10 +128,10 @@ def check_film(what: str, filename: str | Path) -> str:
     suffix = Path(name).suffix.lower() if isinstance(name, str) else ""
     require(suffix in FILMS, what, name, f"a name that ends in {', '.join(FILMS)}")
     if suffix == ".mp4" and not FFMpegWriter.isAvailable():
-        message = (
-            "an .mp4 file needs ffmpeg, which is not installed; .html and .gif do not"
+        raise InputError(
+            f"{filename}: an .mp4 file needs ffmpeg, which is not installed; .html and"
+            " .gif do not"
         )
-        raise InputError(f"{filename}: {message}")
     return suffix
 
 
@@ -316,7 +316,7 @@ class _Boxes:
             if jobs:
                 jobs[place][job] = colour
         for texts, held in zip(self._texts, jobs):
-            texts[0].set_text(visible(self._told(held)))
+            texts[0].set_text(visible(self._job_text(held)))
             for text in texts:
                 text.set_color(
                     ink_on(next(iter(held.values()), IDLE))
@@ -324,7 +324,7 @@ class _Boxes:
                     else "black"
                 )
 
-    def _told(self, held: Iterable[int]) -> str:
+    def _job_text(self, held: Iterable[int]) -> str:
         jobs = list(held)
         if len(jobs) > 1:
             return f"{len(jobs)} jobs"

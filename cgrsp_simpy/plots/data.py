@@ -54,9 +54,9 @@ class Sweep(Protocol):
         """Iterate over pairs of the varied parameters, name -> value, and the study."""
 
 
-def axis(name: str, study: Any = None) -> str:
+def axis(name: str, metrics: Mapping[str, Metric] = {}) -> str:
     """Return the axis label of a metric or parameter, with its unit if known."""
-    return str(metrics_of(study).get(name, PARAMETERS.get(name, name)))
+    return str(metrics.get(name, PARAMETERS.get(name, name)))
 
 
 def metrics_of(study: Any) -> Mapping[str, Metric]:
@@ -74,7 +74,7 @@ def replications(study: Study) -> str:
     return f"{text} with 95 % interval" if n > 1 else text
 
 
-def found(
+def values_of(
     study: Study, metric: str, among: Iterable[str] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return means and half widths of a metric per policy, in order; NaN if missing.

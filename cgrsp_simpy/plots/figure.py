@@ -15,9 +15,9 @@ from pathlib import Path
 from shutil import which
 from typing import Any, TypeVar
 
+import matplotlib.figure
 from matplotlib import rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
@@ -42,6 +42,8 @@ from cgrsp_simpy.plots.parts import legend_outside, letters, literally, make_lit
 from cgrsp_simpy.plots.style import MM, SIZE, STYLE, Style, styled
 
 Row = dict[str, Any]
+Canvas = matplotlib.figure.Figure
+"""Figure of Matplotlib, on which a `Figure` is drawn."""
 RowOf = TypeVar("RowOf", bound=Mapping[str, Any])
 Handles = Sequence[Line2D | Patch]
 Rows = Callable[[Any], list[Row]]  # function of the runs of a gallery
@@ -49,11 +51,21 @@ Draw = Callable[[Canvas, list[Row]], Handles | None]
 DPI = 200
 ENDINGS = ("png", "svg", "pdf")
 # metadata that change with time
-UNSAID = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
+VARYING = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}
 LEAST_PT = 7.0  # smallest font size
 OTHER = "other"  # column that names runs that are not the usual ones
 # in every figure
-TEXTS = tuple("row column part table name policy scheduler type other".split())
+TEXTS = (
+    "row",
+    "column",
+    "part",
+    "table",
+    "name",
+    "policy",
+    "scheduler",
+    "type",
+    "other",
+)
 
 
 def _nothing(*_: Any) -> Any:
@@ -66,8 +78,9 @@ class Figure:
 
     stem: file name without extension. size: inches, in print. note: text above the
     legend, or a function of the runs. draw: function that draws the rows and returns
-    the legend's handles, or None. seen: function that returns a sentence on the rows,
-    for the index. table: function that returns the rows in Markdown, for the index.
+    the legend's handles, or None. sentence: function that describes the rows in a
+    sentence, for the index. table: function that returns the rows in Markdown, for the
+    index.
     head: text before the title in the index. options: command options after the id, or
     a function of the runs. texts: CSV columns of text. needs: the parts of the runs
     that it uses. legend: as in `legend_outside`. usual: function that returns the
@@ -80,7 +93,7 @@ class Figure:
     note: str | Callable[[Any], str] = ""
     rows: Rows = _nothing
     draw: Draw = _nothing
-    seen: Callable[[list[Row]], str] = _nothing
+    sentence: Callable[[list[Row]], str] = _nothing
     table: Callable[[list[Row]], str] = _nothing
     head: str = ""
     options: str | Callable[[Any], str] = ""
@@ -98,10 +111,12 @@ class Figure:
         self.draw = draw
         return draw
 
-    def says(self, seen: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
+    def describes(
+        self, sentence: Callable[[list[Row]], str]
+    ) -> Callable[[list[Row]], str]:
         """Register a function that describes the rows (decorator)."""
-        self.seen = seen
-        return seen
+        self.sentence = sentence
+        return sentence
 
     def tables(self, table: Callable[[list[Row]], str]) -> Callable[[list[Row]], str]:
         """Register a function that formats the rows in Markdown (decorator)."""
@@ -223,46 +238,40 @@ def _value(cell: str) -> Any:
     return cell == "True" if cell in ("True", "False") else number_or_text(cell)
 
 
-class Figures(dict[str, Figure]):
-    """Figures of a gallery by id, in the order of their declarations.
+class Gallery(dict[str, Figure]):
+    """Figures of a module by id, in the order of their declarations.
 
-    prefix: prefix of file names. usual: function that returns the gallery's default
-    runs. legend: settings for all figures, as in `legend_outside`.
+    name: name of the module, and the prefix of file names. runs: function of sizes and
+    an executor that makes the data. intro: function of the runs that returns the first
+    paragraphs of the index. legend: settings for all figures, as in `legend_outside`.
     """
 
     def __init__(
-        self, prefix: str, usual: Callable[[], Any] = _nothing, **legend: Any
+        self,
+        name: str,
+        runs: Callable[..., Any] = _nothing,
+        intro: Callable[[Any], list[str]] = _nothing,
+        **legend: Any,
     ) -> None:
         super().__init__()
-        self.prefix, self.usual, self.legend = prefix, usual, legend
+        self.name, self.runs, self.intro, self.legend = name, runs, intro, legend
 
     def add(
         self, id: str, title: str, size: tuple[float, float], **more: Any
     ) -> Figure:
-        """Declare a figure. more: fields of `Figure`; stem defaults to prefix + id."""
+        """Declare a figure. more: fields of `Figure`; stem defaults to name_id."""
         settings = {
-            "stem": self.prefix + id.replace(".", "_"),
-            "usual": self.usual,
+            "stem": f"{self.name}_{id.replace('.', '_')}",
+            "usual": self.runs,
             **more,
         }
         settings["legend"] = {**self.legend, **settings.get("legend", {})}
         self[id] = Figure(title=title, size=size, **settings)
         return self[id]
 
-
-@dataclass(frozen=True)
-class Gallery:
-    """Figures of a module.
-
-    name: name of the module. runs: function of sizes and an executor that makes the
-    data. intro: first paragraphs of the index. command: command that draws a figure.
-    """
-
-    name: str
-    runs: Callable[..., Any]
-    figures: Mapping[str, Figure]
-    intro: Callable[[Any], list[str]]
-    command: str = "cgrsp papers figures {name} {id}"
+    def runs_of(self, _ids: Sequence[str], /, **sizes: Any) -> Any:
+        """Return the runs behind some figures; by default, those behind all."""
+        return self.runs(**sizes)
 
     def figure(
         self,
@@ -283,13 +292,13 @@ class Gallery:
         number, or a file that cannot be read.
         """
         check_look(style, width)
-        check_one_of("figure", id, self.figures)
+        check_one_of("figure", id, self)
         if csv is not None:
             require(not sizes, "csv", csv, f"omitted if {', '.join(sizes)} is given")
-            return self.figures[id].redraw(csv, style, width=width)
-        runs = self.runs(**sizes, executor=executor)
-        rows = self.figures[id].read(csv_text(_rows(self.figures[id], runs)))
-        return self.figures[id].drawn(rows, style, runs, width=width)
+            return self[id].redraw(csv, style, width=width)
+        runs = self.runs_of((id,), **sizes, executor=executor)
+        rows = self[id].read(csv_text(_rows(self[id], runs)))
+        return self[id].drawn(rows, style, runs, width=width)
 
     def draw(
         self,
@@ -314,38 +323,37 @@ class Gallery:
         check_look(style, width, pgf)
         folder = output_path("folder", folder)
         check_folder(folder)
-        ids = tuple(self.figures) if ids is None else ids
+        ids = tuple(self) if ids is None else ids
         for id in ids:
-            check_one_of("figure", id, self.figures)
-        chosen = {id: self.figures[id] for id in ids}
-        runs = self.runs(**sizes, executor=executor) if runs is None else runs
-        rows, paths = dict[str, list[Row]](), list[Path]()
+            check_one_of("figure", id, self)
+        if runs is None:
+            runs = self.runs_of(ids, **sizes, executor=executor)
+        rows = dict[str, list[Row]]()
+        paths = list[Path]()
         for id in progress(ids, unit=" figures"):
-            rows[id] = _rows(chosen[id], runs)
+            rows[id] = _rows(self[id], runs)
             # an interrupt keeps the figures that are complete
-            paths += chosen[id].write(
-                folder, rows[id], style, runs, width=width, pgf=pgf
-            )
-        if list(ids) == list(self.figures):
-            read = {id: chosen[id].read(csv_text(rows[id])) for id in ids}
+            paths += self[id].write(folder, rows[id], style, runs, width=width, pgf=pgf)
+        if list(ids) == list(self):
+            read = {id: self[id].read(csv_text(rows[id])) for id in ids}
             paths.append(folder / "README.md")
             write_whole(paths[-1], self._index(read, runs).encode())
         return paths
 
     def _index(self, rows: Mapping[str, list[Row]], runs: Any) -> str:
         lines = self.intro(runs)
-        for id, figure in self.figures.items():
+        for id, figure in self.items():
             head = f"{figure.head}. " if figure.head else ""
+            command = (
+                f"cgrsp papers figures {self.name} {id}{_of(figure.options, runs)}"
+            )
+            source = f"`{command}`; [CSV]({figure.stem}.csv)"
             lines += [
                 f"## {head}{figure.title}",
                 f"![{figure.title}]({figure.stem}.png)",
+                figure.table(rows[id]),
+                f"{figure.sentence(rows[id])} {source}".lstrip(),
             ]
-            command = (
-                f"`{self.command.format(name=self.name, id=id)}"
-                f"{_of(figure.options, runs)}`"
-            )
-            said = [figure.seen(rows[id]), f"{command}; [CSV]({figure.stem}.csv)"]
-            lines += [figure.table(rows[id]), " ".join(filter(None, said))]
         return "\n\n".join(filter(None, lines)) + "\n"
 
 
@@ -378,6 +386,11 @@ def numbers(rows: Sequence[Row], name: str) -> list[float]:
     return [float(row[name]) for row in rows]
 
 
+def distinct(rows: Sequence[RowOf], name: str) -> list[Any]:
+    """Return the different values of a column, in the order of the rows."""
+    return list(dict.fromkeys(row[name] for row in rows))
+
+
 def markdown(head: str, texts: int, lines: Sequence[Sequence[str]]) -> str:
     """Format a Markdown table, `texts` text columns first. head: names joined by |."""
     rule = "|" + "---|" * texts + "---:|" * (head.count("|") + 1 - texts)
@@ -390,8 +403,8 @@ def _needs_both(canvas: Canvas) -> bool:
 
     True for a diagram, over two panels in a row, or texts that are cut or overlap.
     """
-    grids = [spec for ax in canvas.axes if (spec := ax.get_subplotspec())]
-    in_a_row = max((spec.get_gridspec().ncols for spec in grids), default=1)
+    specs = filter(None, (ax.get_subplotspec() for ax in canvas.axes))
+    in_a_row = max((spec.get_gridspec().ncols for spec in specs), default=1)
     if in_a_row > 2 or not all(ax.axison for ax in canvas.axes):
         return True
     canvas.draw_without_rendering()
@@ -477,7 +490,7 @@ def picture(canvas: Any, ending: str) -> bytes:
     """Return the picture as bytes, without a date; raise InputError if LaTeX fails."""
     place = BytesIO()
     options: dict[str, Any] = (
-        {"metadata": {UNSAID[ending]: None}} if ending in UNSAID else {}
+        {"metadata": {VARYING[ending]: None}} if ending in VARYING else {}
     )
     try:
         canvas.savefig(place, format=ending, dpi=DPI, **options)

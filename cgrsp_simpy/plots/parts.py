@@ -143,8 +143,8 @@ def three_digits(value: float) -> str:
 
 
 def decimals(value: float) -> int:
-    """Return the number of decimals to show."""
-    return 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    """Return the number of decimals to show: 2, 1 from 10 on, 0 from 100 on."""
+    return sum(abs(value) < limit for limit in (10, 100))
 
 
 def plus_minus(value: float, half_width: float) -> str:
@@ -329,8 +329,9 @@ def letters(canvas: Figure) -> None:
         return
     for letter, ax, title in zip(ascii_lowercase, panels, titles):
         legend = ax.get_legend()
-        if not title and legend is not None and (head := legend.get_title().get_text()):
-            legend.get_title().set_text(f"({letter}) {head}")
+        head = legend.get_title() if legend is not None else None
+        if not title and head is not None and head.get_text():
+            head.set_text(f"({letter}) {head.get_text()}")
         elif not title:
             ax.set_title(f"({letter})", loc="left", fontsize="medium")
         for text in ax.get_children() if title else ():
@@ -395,9 +396,9 @@ def _explained(
     }
 
 
-def say(ax: Axes, text: str) -> None:
-    """Write a text in the middle of empty Axes."""
-    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+def say_no_jobs(ax: Axes) -> None:
+    """Write in the middle of empty Axes that there are no jobs."""
+    ax.text(0.5, 0.5, "no jobs", transform=ax.transAxes, ha="center", va="center")
 
 
 def no_flat_axis(ax: Axes, **limits: np.ndarray) -> None:

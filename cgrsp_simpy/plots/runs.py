@@ -36,7 +36,7 @@ from cgrsp_simpy.plots.parts import (
     legend_above,
     literal,
     merged,
-    say,
+    say_no_jobs,
     three_digits,
     whole_numbers,
 )
@@ -98,7 +98,7 @@ def queue_length(
     )
     whole_numbers(ax.yaxis)
     if not any_jobs:
-        say(ax, "no jobs")
+        say_no_jobs(ax)
     name_lines(ax, drawn)
     return ax
 
@@ -165,7 +165,7 @@ def slot_timeline(run: Drawn, ax: Axes | None = None, **style: Any) -> Axes:
     )
     whole_numbers(ax.yaxis)
     if not len(timeline.visits):
-        say(ax, "no jobs")
+        say_no_jobs(ax)
     legend_above(ax, handles)
     return ax
 
@@ -254,7 +254,7 @@ def wait_histogram(
         ylim=(0, None),
     )
     if not drawn:
-        say(ax, "no jobs")
+        say_no_jobs(ax)
     name_lines(ax, drawn)
     return ax
 
@@ -362,7 +362,7 @@ def welch(warm_up: Any, ax: Axes | None = None, **style: Any) -> Axes:
 
 NAMED = 25  # most resources with names
 ROWS = 100  # most resources drawn
-TOLD = 9  # most kinds in the legend: of more, every second, third, ...
+MOST_KINDS = 9  # most kinds in the legend: of more, every second, third, ...
 NUMBERED = 60  # most jobs with numbers, if these fit
 EDGED = 400  # most jobs with edges
 WIDE = 0.005  # bars from this share of the axis on have white edges
@@ -413,7 +413,7 @@ def gantt(
     if jobs is None:
         ax.set_xlim(left=0)
     if not len(visits):
-        say(ax, "no jobs")
+        say_no_jobs(ax)
     legend_above(ax, handles)
     return ax
 
@@ -484,7 +484,7 @@ def _draw(
         [timeline.kinds.get(job, EXECUTION) for job in executing["job"].tolist()]
     )
     colours = kind_colours(kinds.tolist())
-    shown_kinds = list(colours)[:: math.ceil(len(colours) / TOLD) or 1]
+    shown_kinds = list(colours)[:: math.ceil(len(colours) / MOST_KINDS) or 1]
     for kind, colour in colours.items():
         part = executing[kinds == kind]
         handles += [Patch(color=colour, label=kind)] if kind in shown_kinds else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,10 @@ from cgrsp_simpy.plots.data import (
     Study,
     Sweep,
     axis,
-    found,
     metrics_of,
     replications,
+    values_of,
 )
-from cgrsp_simpy.plots.marks import legend_above, lines
 from cgrsp_simpy.plots.parts import literal
 from cgrsp_simpy.plots.style import Look, axes, looks
 
@@ -46,13 +44,13 @@ def policy_bars(
     whether two policies differ. style: style of the bars. Raises InputError for an
     unknown metric. Source: thesis Section 5.1.3.
     """
-    values, half_widths = found(study, metric)
+    values, half_widths = values_of(study, metric)
     if differences:
         return _difference_bars(study, metric, ax, style)
     policies = study.policies
     ax = axes(ax, height=0.2 + 0.05 * len(policies))
     marks.bars(ax, policies, values, half_widths, **style)
-    ax.set_xlabel(axis(metric, study))
+    ax.set_xlabel(axis(metric, metrics_of(study)))
     _explain(ax, [study])
     return ax
 
@@ -82,7 +80,7 @@ def _difference_bars(
         **style,
     )
     ax.axvline(0, color="0.3", linewidth=0.8)
-    ax.set_xlabel(f"{axis(metric, study)}: difference from {against}")
+    ax.set_xlabel(f"{axis(metric, metrics_of(study))}: difference from {against}")
     note = replications(study)
     if len(study.seeds) > 1:
         note = f"paired by seed: {note.replace('seeds', 'differences')}"
@@ -125,7 +123,7 @@ def sweep_lines(
     series, styles = _series(points, metric, over, x)
     ax = axes(ax)
     marks.lines(ax, x, series, styles=styles, **style)
-    ax.set(xlabel=axis(over), ylabel=axis(metric, points[0][1]))
+    ax.set(xlabel=axis(over), ylabel=axis(metric, metrics_of(points[0][1])))
     _explain(ax, [study for _, study in points])
     return ax
 
@@ -143,7 +141,7 @@ def _series(
             f", {name} {value}" for name, value in point.items() if name != over
         )
         for policy, mean, half_width in zip(
-            study.policies, *found(study, metric, known)
+            study.policies, *values_of(study, metric, known)
         ):
             lines[policy + others] = (policy, others)
             unknown = (np.full(len(x), np.nan), np.full(len(x), np.nan))
@@ -175,12 +173,12 @@ def pareto(
     study: result of `cg.compare`. style: style of the points. Raises InputError for an
     unknown metric.
     """
-    values = {metric: found(study, metric) for metric in (x, y)}
+    values = {metric: values_of(study, metric) for metric in (x, y)}
     policies, ax = study.policies, axes(ax)
     metrics = metrics_of(study)
     less = [name not in metrics or metrics[name].better != "more" for name in (x, y)]
     marks.points(ax, policies, values[x], values[y], front=less, **style)
-    ax.set(xlabel=axis(x, study), ylabel=axis(y, study))
+    ax.set(xlabel=axis(x, metrics), ylabel=axis(y, metrics))
     _explain(ax, [study], front=True)
     return ax
 
@@ -255,10 +253,9 @@ def draw_days(
         policy: ([row.get(metric, np.nan) for row in days], [np.nan] * len(kinds))
         for policy, days in rows.items()
     }
-    lines(ax, list(kinds), series, **style)
-    label = axis(metric, SimpleNamespace(metrics=metrics))
-    ax.set(xlabel=f"day (replication {seed})", ylabel=label)
-    legend_above(ax, handles)
+    marks.lines(ax, list(kinds), series, **style)
+    ax.set(xlabel=f"day (replication {seed})", ylabel=axis(metric, metrics))
+    marks.legend_above(ax, handles)
     return ax
 
 

@@ -97,7 +97,7 @@ def test_the_index_agrees_with_the_rows(module, id):
     figure, path = GALLERIES[module][id], path_of(module, id)
     text = (path.parent / "README.md").read_text(encoding="utf-8")
     rows = figure.read(path.read_text(encoding="utf-8"))
-    assert figure.seen(rows) in text
+    assert figure.sentence(rows) in text
     assert figure.table(rows) in text
 
 

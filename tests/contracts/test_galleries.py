@@ -94,7 +94,7 @@ def smaller():
 )
 def test_every_figure_has_its_files_and_a_place_in_the_index(name, tmp_path):
     figures, sizes = CASES[name].module.FIGURES, CASES[name].sizes
-    paths = CASES[name].module.draw_figures(tmp_path, **sizes)
+    paths = CASES[name].module.FIGURES.draw(tmp_path, **sizes)
     assert sorted(paths) == sorted(tmp_path.iterdir())
     assert len(paths) == 4 * len(figures) + 1
     assert all(path.stat().st_size > 0 for path in paths)
@@ -110,12 +110,10 @@ def test_every_figure_has_its_files_and_a_place_in_the_index(name, tmp_path):
 def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(
     name, tmp_path
 ):
-    draw = CASES[name].module.draw_figures
-    sizes = CASES[name].sizes
-    soon = CASES[name].soon
-    here = draw(tmp_path / "here", soon, **sizes)
+    module, sizes, soon, _ = CASES[name]
+    here = module.FIGURES.draw(tmp_path / "here", soon, **sizes)
     with ThreadPoolExecutor(2) as two:
-        there = draw(tmp_path / "there", soon, **sizes, executor=two)
+        there = module.FIGURES.draw(tmp_path / "there", soon, **sizes, executor=two)
     assert [path.name for path in here] == [path.name for path in there]
     assert [path.read_bytes() for path in here] == [path.read_bytes() for path in there]
     assert not (tmp_path / "here" / "README.md").exists()  # an index is of all
@@ -123,7 +121,7 @@ def test_the_same_runs_give_the_same_files_to_the_byte_wherever_they_run(
 
 @pytest.mark.slow
 def test_a_picture_for_a_lecture(tmp_path):
-    cluster.draw_figures(tmp_path, ("aging",), style="lecture")
+    cluster.FIGURES.draw(tmp_path, ("aging",), style="lecture")
     check_lecture(tmp_path / "cluster_aging.png")
 
 
@@ -139,15 +137,15 @@ def test_notes_are_short_enough_for_a_lecture(name):
 
 @every
 def test_invalid_input_is_rejected_before_anything_is_written(name, tmp_path):
-    draw, soon = CASES[name].module.draw_figures, CASES[name].soon
-    wrong = [(soon, size, *size) for size in CASES[name].wrong]
+    module, _, soon, sizes = CASES[name]
+    wrong = [(soon, size, *size) for size in sizes]
     for ids, given, words in (
         *wrong,
         (("no such",), {}, "unknown figure 'no such'"),
         (soon, {"style": "poster"}, "unknown style 'poster'"),
     ):
         with pytest.raises(InputError, match=words):
-            draw(tmp_path / "none", ids, **given)
+            module.FIGURES.draw(tmp_path / "none", ids, **given)
     assert list(tmp_path.iterdir()) == []
 
 

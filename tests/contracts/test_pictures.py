@@ -350,7 +350,7 @@ def front_rows(differences, halves):
 def test_the_statement_on_adaptive_is_no_stronger_than_its_interval(seed):
     rng = np.random.default_rng(seed)
     differences, halves = rng.uniform(-4, 4, 2), rng.uniform(0, 4, 2)
-    said = FIGURES["5.8"].seen(front_rows(differences, halves))
+    said = FIGURES["5.8"].sentence(front_rows(differences, halves))
     misses, late = said.split("Here Adaptive ")[1].split(", and is ")
     assert misses.startswith("misses fewer" if differences[0] < 0 else "misses more")
     assert late.startswith("less late" if differences[1] < 0 else "more late")

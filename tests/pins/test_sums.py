@@ -28,7 +28,7 @@ from cgrsp_simpy.hgsp.search import state_of
 from cgrsp_simpy.market.measured import PolledModel
 from cgrsp_simpy.market.series import Series, Snapshots
 from cgrsp_simpy.market.stock import Stock
-from cgrsp_simpy.papers.thesis.statements import CLAIMS, judge
+from cgrsp_simpy.papers.thesis import claims, statements
 from cgrsp_simpy.spot import expected
 from cgrsp_simpy.spot.job import Checkpoints
 from cgrsp_simpy.studies.subject import subject_of
@@ -373,9 +373,9 @@ def sentences():
         claim.sentence: [
             f"{entry.where}, {entry.verdict}: {entry.reason}"
             for part in claim.parts
-            for entry in [judge(replace(claim, parts=(part,)), given)]
+            for entry in [claims.judge(replace(claim, parts=(part,)), given)]
         ]
-        for claim in CLAIMS
+        for claim in statements.CLAIMS
     }
 
 

@@ -92,7 +92,7 @@ def anew(name, order, seed):
 
 @pytest.mark.parametrize("id", FIGURES)
 def test_captions_agree_with_their_rows(id):
-    assert f"\n\n{FIGURES[id].seen(rows_of(id))} `" in FIGURES_README
+    assert f"\n\n{FIGURES[id].sentence(rows_of(id))} `" in FIGURES_README
 
 
 def test_the_introduction_names_the_papers_budget_and_ours():

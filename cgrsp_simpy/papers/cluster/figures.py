@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
@@ -35,10 +34,11 @@ from cgrsp_simpy.papers.cluster.table import (
 )
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -116,7 +116,35 @@ CLAIMED = {
 }
 
 
-FIGURES = Figures("cluster_", Runs, handlelength=2.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of GPU clusters, drawn from this package's runs",
+        (
+            "After “Reducing Fragmentation and Starvation in GPU Clusters"
+            " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
+            f" on 8 nodes of 8 GPUs, {many(runs.jobs, 'job')} measured,"
+            f" {many(runs.seeds, 'seed')}."
+            " The paper"
+            " prints neither the arrivals nor the distribution of durations"
+            " within its classes; we chose both, so the published values"
+            " belong to other jobs. It does not state the period over which"
+            " throughput and utilisation are measured; here it is the time"
+            " in which the measured jobs arrive. The paper submits its jobs"
+            " to an empty cluster, and none after them, so that starving"
+            " wide jobs are served when arrivals end. Unless a figure says"
+            " so, our measured jobs follow others, and jobs arrive until"
+            " the measured ones have ended. The number after ± is the half"
+            " width of a 95 % interval. fifo, sjf, shortest and"
+            " shortest-gpu are the paper's static schedulers, hps, pbs and"
+            " sbs its dynamic ones, adaptive the one that it gave up;"
+            " fifo-skip, easy, conservative and las are added for"
+            " comparison. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures cluster --out figures/cluster`."
+        ),
+    ]
+
+
+FIGURES = Gallery("cluster", Runs, _intro, handlelength=2.6)
 
 
 @FIGURES.add(
@@ -160,7 +188,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     marks.labels_at_ends(ax, ends, [LOOKS[name].colour for name in ends])
 
 
-@loads.says
+@loads.describes
 def _(rows: list[Row]) -> str:
     most = {  # the rows of a scheduler are in the order of the loads
         row["scheduler"]: row["load"] for row in rows if np.isfinite(row["wait_s"])
@@ -244,7 +272,7 @@ def _at_edge(ax: Axes, y: float, text: str, name: str) -> Text:
     )
 
 
-@metrics.says
+@metrics.describes
 def _(rows: list[Row]) -> str:
     parts = []
     for metric, (label, _) in METRICS.items():
@@ -313,7 +341,8 @@ def waits(runs: Runs) -> list[Row]:
         for per_seed in [[waits_by_run[name, seed] for seed in range(runs.seeds)]]
         for width, wait_s in [map(np.concatenate, zip(*per_seed))]
         for number, gpus in enumerate(WIDTHS)
-        if len(chosen := wait_s[width == number])
+        for chosen in [wait_s[width == number]]
+        if len(chosen)
     ]
 
 
@@ -348,13 +377,13 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@waits.says
+@waits.describes
 def _(rows: list[Row]) -> str:
     by_key = {(row["scheduler"], row["gpus"]): row["p50_s"] / 60 for row in rows}
     narrow, *_, wide = WIDTHS
     medians = ", ".join(
         f"{by_key[name, narrow]:,.0f} and {by_key[name, wide]:,.0f} min under {name}"
-        for name in dict.fromkeys(row["scheduler"] for row in rows)
+        for name in distinct(rows, "scheduler")
         if (name, narrow) in by_key and (name, wide) in by_key
     )
     return (
@@ -409,8 +438,9 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
                 ax.plot([printed[figure]], [place - 0.28], clip_on=False, **hollow())
         ax.set_xlabel(label)
         drawn = np.array([line.get_xdata()[0] for line in ax.lines], float)
-        if logarithmic and len(known := np.log10(drawn[drawn > 0])):
-            low, high = np.floor(known.min() - 0.3), np.ceil(known.max() + 0.3)
+        decades = np.log10(drawn[drawn > 0])
+        if logarithmic and len(decades):
+            low, high = np.floor(decades.min() - 0.3), np.ceil(decades.max() + 0.3)
             ax.set(xscale="log", xlim=(10**low, 10**high))
             ax.xaxis.set_major_locator(LogLocator(numticks=5))
             ax.xaxis.set_minor_formatter(NullFormatter())
@@ -496,7 +526,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@claims.says
+@claims.describes
 def _(rows: list[Row]) -> str:
     sentences = ["The claim that dynamic schedulers are better than static ones."]
     for setting in SETTINGS:
@@ -590,7 +620,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return list(axes[0].lines[: len(COURSE)])
 
 
-@course.says
+@course.describes
 def _(rows: list[Row]) -> str:
     last_h = rows[0]["last_arrival_h"]
     after = {
@@ -668,7 +698,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     idle, wide = [], []
     for name in GANTT:
@@ -747,7 +777,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@aging.says
+@aging.describes
 def _(rows: list[Row]) -> str:
     selected = where(rows, form="program", gpus=1)
     low = min(selected, key=lambda row: float(row["aging"]))
@@ -758,35 +788,3 @@ def _(rows: list[Row]) -> str:
         f" arrived, and is back at this value after {back['wait_s']:g} s. Our monotone"
         " form never falls."
     )
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of GPU clusters, drawn from this package's runs",
-        (
-            "After “Reducing Fragmentation and Starvation in GPU Clusters"
-            " through Dynamic Multi-Objective Scheduling”: its mix of jobs"
-            f" on 8 nodes of 8 GPUs, {many(runs.jobs, 'job')} measured,"
-            f" {many(runs.seeds, 'seed')}."
-            " The paper"
-            " prints neither the arrivals nor the distribution of durations"
-            " within its classes; we chose both, so the published values"
-            " belong to other jobs. It does not state the period over which"
-            " throughput and utilisation are measured; here it is the time"
-            " in which the measured jobs arrive. The paper submits its jobs"
-            " to an empty cluster, and none after them, so that starving"
-            " wide jobs are served when arrivals end. Unless a figure says"
-            " so, our measured jobs follow others, and jobs arrive until"
-            " the measured ones have ended. The number after ± is the half"
-            " width of a 95 % interval. fifo, sjf, shortest and"
-            " shortest-gpu are the paper's static schedulers, hps, pbs and"
-            " sbs its dynamic ones, adaptive the one that it gave up;"
-            " fifo-skip, easy, conservative and las are added for"
-            " comparison. Next to each picture is the CSV of its data. All"
-            " of them: `cgrsp papers figures cluster --out figures/cluster`."
-        ),
-    ]
-
-
-GALLERY = Gallery("cluster", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.streams import stream
+from cgrsp_simpy.base.table import grouped
 
 GPUS, JOBS, DAY_S = 32, 5_000, 86_400.0
 
@@ -46,10 +47,10 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Job]:
 
 def run(jobs: Sequence[Job], order: Order, gpus: int = GPUS) -> list[float]:
     """Return the waits of the jobs that start, in seconds; the others are lost."""
-    free, running, waits = gpus, list[tuple[int, int]](), list[float]()
-    by_second: dict[int, list[Job]] = {}
-    for job in sorted(jobs):
-        by_second.setdefault(int(np.ceil(job.submit_s)), []).append(job)
+    free = gpus
+    running = list[tuple[int, int]]()
+    waits = list[float]()
+    by_second = grouped(sorted(jobs), lambda job: int(np.ceil(job.submit_s)))
     for now_s, offered in by_second.items():
         while running and running[0][0] <= now_s:
             free += heapq.heappop(running)[1]

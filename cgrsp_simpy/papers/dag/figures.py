@@ -9,7 +9,6 @@ from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.analysis.ranks import rank_test
@@ -30,10 +29,11 @@ from cgrsp_simpy.papers.dag.distance import correlate
 from cgrsp_simpy.papers.dag.printed import ABLATION, COEFFICIENTS
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -110,7 +110,47 @@ class Runs:
         }
 
 
-FIGURES = Figures("dag_", Runs)
+def _intro(runs: Runs) -> list[str]:
+    few, more = (f"{number:,}" for number in runs.tasks)
+    return [
+        "# Figures of DAGs, drawn from this package's graphs and runs",
+        (
+            "After “Efficient Scheduling for GPU-Based Neural Network"
+            " Training via Hybrid Reinforcement Learning and Metaheuristic"
+            " Optimization”. The authors' instances have no edges, and"
+            " their public program has no agent. The first figure is of"
+            f" instances of this kind: {few} and {more} independent tasks on 50"
+            " machines of one speed in the busy state, drawn from the"
+            " distributions of Section 4.2 for small workloads; the"
+            f" authors' files have no licence. The second is of {runs.graphs}"
+            f" Erdős–Rényi graphs of {many(runs.nodes, 'node')} with the same"
+            " distribution of"
+            " times, on 10 GPUs of three speeds. Every search evaluates"
+            f" {runs.budget.evaluations:,}"
+            " plans. The paper's 10 whales move 300 times, and for each of"
+            " these 3,000 plans its agent learns for 1,000 episodes, three"
+            " million in all. Here WORL-RTGS and DDQN learn for one episode"
+            " per plan, so no figure repeats the paper's budget. Random"
+            " search with as many evaluations is the control; HEFT, and"
+            " annealing from a random plan, are added. The paper does not"
+            " describe its five learning baselines in enough detail to"
+            " implement them."
+        ),
+        (
+            "The paper's Figures 1 and 2 correspond to the training step;"
+            " Figures 3 to 6 and Tables 1 to 3 to the distances; Figures 10"
+            " to 13 and Tables 13 to 19 to the first figure and its table."
+            " Figures 7 to 9 and Tables 7 to 12, on the parameters of"
+            " WORL-RTGS, are not drawn: if its best plan is one of its"
+            " initial ones, these parameters do not matter; `cgrsp sweep"
+            " dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` compares"
+            " them. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures dag --out figures/dag`."
+        ),
+    ]
+
+
+FIGURES = Gallery("dag", Runs, _intro)
 
 
 def by(rows: list[Row], column: str, *names: str) -> dict[Any, Floats]:
@@ -197,7 +237,7 @@ def _course(task: tuple[Scenario, str, int]) -> list[tuple[int, float]]:
 @searches.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
     top = 120 * max(row["over_bound"] for row in rows)
-    sizes = list(dict.fromkeys(row["tasks"] for row in rows))
+    sizes = distinct(rows, "tasks")
     for ax, number in zip(
         canvas.subplots(len(sizes), 1, sharex=True, sharey=True), sizes
     ):
@@ -205,11 +245,11 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
             where(rows, tasks=number), "over_bound", "scheduler", "evaluations"
         )
         names, plans = (list(dict.fromkeys(keys)) for keys in zip(*selected))
-        unsaid = [np.nan] * (len(plans) - 1)
+        no_interval = [np.nan] * (len(plans) - 1)
         series = {
             name: (
                 [100 * (float(selected[name, at].mean()) - 1) for at in plans],
-                [*unsaid, 100 * mean(selected[name, plans[-1]]).half_width],
+                [*no_interval, 100 * mean(selected[name, plans[-1]]).half_width],
             )
             for name in names
         }
@@ -230,7 +270,7 @@ def ended(rows: list[Row]) -> dict[Any, Floats]:
     return by(where(rows, evaluations=most), "over_bound", "tasks", "scheduler")
 
 
-@searches.says
+@searches.describes
 def _(rows: list[Row]) -> str:
     selected, most = ended(rows), max(row["evaluations"] for row in rows)
     early = where(rows, evaluations=min(10, most))
@@ -267,7 +307,7 @@ def _(rows: list[Row]) -> str:
 @searches.tables
 def _(rows: list[Row]) -> str:
     selected, lines = ended(rows), []
-    for number in dict.fromkeys(row["tasks"] for row in rows):
+    for number in distinct(rows, "tasks"):
         by_search = {
             name: values
             for (tasks, name), values in selected.items()
@@ -350,8 +390,8 @@ def order(runs: Runs) -> list[Row]:
 @order.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ax, over = canvas.add_subplot(), by(rows, "over_heft", "scheduler", "order")
-    names = dict.fromkeys(str(row["scheduler"]) for row in rows)
-    drawn = dict(zip(names, looks([*names])))
+    names: list[str] = distinct(rows, "scheduler")
+    drawn = dict(zip(names, looks(names)))
     for place, (name, look) in enumerate(drawn.items()):
         selected = [mean(over[name, way]) for way in ORDERS]
         ax.plot(
@@ -381,14 +421,14 @@ def _pale(look: Look) -> Look:
     return look._replace(colour=mixed(look.colour, 1.0, 0.6))
 
 
-@order.says
+@order.describes
 def _(rows: list[Row]) -> str:
     over = by(rows, "over_heft", "scheduler", "order")
     named = {"heft": "HEFT's own placement"}
     means = [
         f"{named.get(name, name)}"
         f" {' and '.join(_of_mean(over[name, way]) for way in ORDERS)}"
-        for name in dict.fromkeys(row["scheduler"] for row in rows)
+        for name in distinct(rows, "scheduler")
     ]
     comparisons = [
         f"{name} "
@@ -499,7 +539,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [*nodes, key(color="0.35", linewidth=0.8, label="transfer")]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     parts = [
         f"under {name} the step ends after"
@@ -509,9 +549,9 @@ def _(rows: list[Row]) -> str:
         for selected in [where(rows, schedule=name)]
         for held in [[_held(where(selected, gpu=gpu, what="node")) for gpu in range(4)]]
     ]
-    said = "; ".join(parts)
+    text = "; ".join(parts)
     return (
-        f"{said[0].upper()}{said[1:]}. A unit, here a stage of the pipeline, is"
+        f"{text[0].upper()}{text[1:]}. A unit, here a stage of the pipeline, is"
         " placed as a"
         " whole on one GPU."
     )
@@ -564,7 +604,7 @@ def _both(row: Row) -> str:
     return f"Pearson {row['pearson']:.2f}, Spearman {row['spearman']:.2f}"
 
 
-@scatter.says
+@scatter.describes
 def _(rows: list[Row]) -> str:
     texts = [f"{kind}: {_both(where(rows, plans=kind)[0])}" for kind in CONCENTRATIONS]
     return (
@@ -634,7 +674,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [*handles, Patch(color="0.92", label="published range, and mean")]
 
 
-@coefficients.says
+@coefficients.describes
 def _(rows: list[Row]) -> str:
     sentences = []
     for kind in CONCENTRATIONS:
@@ -653,47 +693,3 @@ def _(rows: list[Row]) -> str:
         f"{'; '.join(sentences)}. Published: Pearson {low} to {high}, mean"
         f" {middle:.2f}; Spearman's mean 0.51, the larger in 92 %."
     )
-
-
-def _intro(runs: Runs) -> list[str]:
-    few, more = (f"{number:,}" for number in runs.tasks)
-    return [
-        "# Figures of DAGs, drawn from this package's graphs and runs",
-        (
-            "After “Efficient Scheduling for GPU-Based Neural Network"
-            " Training via Hybrid Reinforcement Learning and Metaheuristic"
-            " Optimization”. The authors' instances have no edges, and"
-            " their public program has no agent. The first figure is of"
-            f" instances of this kind: {few} and {more} independent tasks on 50"
-            " machines of one speed in the busy state, drawn from the"
-            " distributions of Section 4.2 for small workloads; the"
-            f" authors' files have no licence. The second is of {runs.graphs}"
-            f" Erdős–Rényi graphs of {many(runs.nodes, 'node')} with the same"
-            " distribution of"
-            " times, on 10 GPUs of three speeds. Every search evaluates"
-            f" {runs.budget.evaluations:,}"
-            " plans. The paper's 10 whales move 300 times, and for each of"
-            " these 3,000 plans its agent learns for 1,000 episodes, three"
-            " million in all. Here WORL-RTGS and DDQN learn for one episode"
-            " per plan, so no figure repeats the paper's budget. Random"
-            " search with as many evaluations is the control; HEFT, and"
-            " annealing from a random plan, are added. The paper does not"
-            " describe its five learning baselines in enough detail to"
-            " implement them."
-        ),
-        (
-            "The paper's Figures 1 and 2 correspond to the training step;"
-            " Figures 3 to 6 and Tables 1 to 3 to the distances; Figures 10"
-            " to 13 and Tables 13 to 19 to the first figure and its table."
-            " Figures 7 to 9 and Tables 7 to 12, on the parameters of"
-            " WORL-RTGS, are not drawn: if its best plan is one of its"
-            " initial ones, these parameters do not matter; `cgrsp sweep"
-            " dag worl-rtgs:gamma=0.9,0.97 --policies worl-rtgs` compares"
-            " them. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures dag --out figures/dag`."
-        ),
-    ]
-
-
-GALLERY = Gallery("dag", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -1,8 +1,8 @@
 """The paper's searches: RTGS, WOA, DDQN and WORL-RTGS.
 
-RTGS moves whales (plans) by target GPU loads per unit, called hopes in the code. WOA
-moves them by GPU numbers. DDQN builds plans by a double deep Q-network, WORL-RTGS by
-the network and target loads. Nodes of a unit are placed together (not in the paper).
+RTGS moves whales (plans) by targets: GPU loads per unit. WOA moves them by GPU numbers.
+DDQN builds plans by a double deep Q-network, WORL-RTGS by the network and targets.
+Nodes of a unit are placed together (not in the paper).
 
 Source: worl-rtgs.txt Sections 4.1 and 4.3, Algorithms 1 and 2; RTGS also Du, Ji, Wu,
 Hou and Nie (2025), Scheduling DAG-structured workloads based on whale optimization
@@ -80,7 +80,7 @@ class Turns:
 # ---- whales ----
 
 
-def hopes(
+def target_loads(
     target: Floats, current: Floats, factor: Floats, generator: Generator
 ) -> Floats:
     """Return the loads target +- factor (target - current) (Equations 43, 45, 50).
@@ -91,28 +91,28 @@ def hopes(
     return target + sign * factor * (target - current)
 
 
-def greedy(turns: Turns, hopes: Floats) -> Ints:
+def greedy(turns: Turns, targets: Floats) -> Ints:
     """Place each unit in turn on the GPU whose load comes closest to its target.
 
     Ties go to the first GPU. The rule is that of the authors' program for nodes. Here a
     whole unit is placed, with the time of all its nodes and the target of its first
-    node, on a GPU with enough memory. hopes: target loads, seconds; hopes and result
-    have shape (plans, units).
+    node, on a GPU with enough memory. targets: target loads, seconds; both arrays have
+    shape (plans, units).
     """
-    load_s, rows = np.zeros((len(hopes), turns.time_s.shape[1])), np.arange(len(hopes))
-    answer = np.empty(hopes.shape, dtype=np.int64)
+    plans = np.arange(len(targets))
+    load_s = np.zeros((len(targets), turns.time_s.shape[1]))
+    answer = np.empty(targets.shape, dtype=np.int64)
     for unit in turns.unit.tolist():
         gap_s = np.abs(
-            hopes[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit]
+            targets[:, unit, None] - (load_s + turns.time_s[unit]) / turns.part[unit]
         )
-        answer[:, unit] = on = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(
-            axis=1
-        )
-        load_s[rows, on] += turns.time_s[unit, on]
+        gpu = np.where(turns.problem.fits[unit], gap_s, np.inf).argmin(axis=1)
+        load_s[plans, gpu] += turns.time_s[unit, gpu]
+        answer[:, unit] = gpu
     return answer
 
 
-def _by_hopes(
+def _by_targets(
     turns: Turns,
     build: Callable[[Floats], Ints],
     generator: Generator,
@@ -125,7 +125,7 @@ def _by_hopes(
         node_loads_s(turns.problem, plans[:, turns.problem.graph.unit])[:, turns.first]
         for plans in (target, current)
     )
-    return build(hopes(lead_s, current_s, factor, generator))
+    return build(target_loads(lead_s, current_s, factor, generator))
 
 
 def by_number(
@@ -216,7 +216,7 @@ def rtgs(
     """
     turns = Turns(problem, paced)
     search = Search(problem, budget, "rtgs", run_order(problem, order))
-    move = partial(_by_hopes, turns, partial(greedy, turns))
+    move = partial(_by_targets, turns, partial(greedy, turns))
     return _hunt(search, seed, move, whales, iterations, b)
 
 
@@ -401,42 +401,44 @@ class Agent:
         )
         self._adam = Adam(self.online.flat, training.learning_rate)
         # buffer: one row per episode, one column per turn; loads also after the last
-        self._hopes = np.empty((training.buffer, units))
+        self._targets = np.empty((training.buffer, units))
         self._loads = np.empty((training.buffer, units + 1, gpus))
         self._chosen = np.empty((training.buffer, units), dtype=np.int64)
         self.deviations: list[float] = []
 
-    def explore(self, hopes: Floats) -> Ints:
+    def explore(self, targets: Floats) -> Ints:
         """Run and store one episode per row of target loads; return the plans.
 
-        hopes: target loads, seconds; hopes and result have shape (plans, units).
+        targets: target loads, seconds; both have shape (plans, units).
         """
-        hopes = hopes[:, self.turns.unit] / self._scale_s
-        loads, chosen = self._act(hopes, self.training.epsilon)
-        rows = (len(self.deviations) + np.arange(len(hopes))) % self.training.buffer
-        self._hopes[rows], self._loads[rows], self._chosen[rows] = hopes, loads, chosen
+        targets = targets[:, self.turns.unit] / self._scale_s
+        loads, chosen = self._act(targets, self.training.epsilon)
+        rows = (len(self.deviations) + np.arange(len(targets))) % self.training.buffer
+        self._targets[rows] = targets
+        self._loads[rows] = loads
+        self._chosen[rows] = chosen
         reached = np.take_along_axis(loads[:, -1], chosen, axis=1)
         self.deviations += (
-            np.abs(hopes - reached).sum(axis=1) * self._scale_s
+            np.abs(targets - reached).sum(axis=1) * self._scale_s
         ).tolist()
         return chosen[:, self.turns.turn]
 
-    def plan(self, hopes: Floats) -> Ints:
+    def plan(self, targets: Floats) -> Ints:
         """Return the current network's plans, (plans, units) (Algorithm 1, line 18)."""
-        return self._act(hopes[:, self.turns.unit] / self._scale_s, 0.0)[1][
+        return self._act(targets[:, self.turns.unit] / self._scale_s, 0.0)[1][
             :, self.turns.turn
         ]
 
-    def _act(self, hopes: Floats, epsilon: float) -> tuple[Floats, Ints]:
+    def _act(self, targets: Floats, epsilon: float) -> tuple[Floats, Ints]:
         """Return loads (plans, units + 1, gpus) and chosen GPUs (plans, units)."""
-        plans, units = hopes.shape
+        plans, units = targets.shape
         loads = np.zeros((plans, units + 1, self._time.shape[1]))
         rows = np.arange(plans)
         chosen = random_units(self.turns.problem, plans, self._random)[
             :, self.turns.unit
         ]
         greedy = self._random.random((plans, units)) >= epsilon
-        ahead = self.online.ahead(self._constant(hopes))
+        ahead = self.online.ahead(self._constant(targets))
         for turn in range(units):
             worth = self.online.through(
                 self._moving(np.full(plans, turn), loads[:, turn]), ahead
@@ -450,8 +452,8 @@ class Agent:
     def _moving(self, turn: Ints, loads: Floats) -> Floats:
         return np.column_stack((turn / len(self._works), loads))
 
-    def _constant(self, hopes: Floats) -> Floats:
-        return np.column_stack((hopes, np.broadcast_to(self._works, hopes.shape)))
+    def _constant(self, targets: Floats) -> Floats:
+        return np.column_stack((targets, np.broadcast_to(self._works, targets.shape)))
 
     def learn(self) -> None:
         """Learn from mini-batches (Algorithm 1, lines 12 to 17), here per episode."""
@@ -459,7 +461,7 @@ class Agent:
         for _ in range(training.updates):
             row = draw(min(len(self.deviations), training.buffer), size=training.batch)
             turn = draw(units, size=training.batch)
-            constant = self._constant(self._hopes[row])
+            constant = self._constant(self._targets[row])
             on = self._chosen[row, turn]
             last = turn + 1 == units
             state, after = (
@@ -468,7 +470,7 @@ class Agent:
             )
             load = self._loads[row, turn + 1, on] / self._part[turn]
             goal = double_q(
-                -np.abs(self._hopes[row, turn] - load),
+                -np.abs(self._targets[row, turn] - load),
                 training.gamma * ~last,
                 np.where(
                     self._fits[np.where(last, turn, turn + 1)],
@@ -523,9 +525,9 @@ def ddqn(
     """
     search = Search(problem, budget, "ddqn", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))
-    hopes = np.full((1, problem.graph.units), agent.turns.mean_s)
+    targets = np.full((1, problem.graph.units), agent.turns.mean_s)
     while not search.over:
-        search.evaluate(agent.explore(hopes))
+        search.evaluate(agent.explore(targets))
         if len(agent.deviations) <= episodes:
             agent.learn()
     return search.solution()
@@ -555,12 +557,12 @@ def worl_rtgs(
     search = Search(problem, budget, "worl-rtgs", run_order(problem, order))
     agent = Agent(Turns(problem, paced), seed, Training(**training))
 
-    def build(hopes: Floats) -> Ints:
+    def build(targets: Floats) -> Ints:
         for _ in range(episodes):
-            agent.explore(hopes)
+            agent.explore(targets)
             agent.learn()
-        return agent.plan(hopes)
+        return agent.plan(targets)
 
     return _hunt(
-        search, seed, partial(_by_hopes, agent.turns, build), whales, iterations, b
+        search, seed, partial(_by_targets, agent.turns, build), whales, iterations, b
     )

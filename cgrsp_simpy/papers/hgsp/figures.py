@@ -11,7 +11,6 @@ from math import nan
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -28,7 +27,7 @@ from cgrsp_simpy.hgsp.schedule import Schedule
 from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
     Gallery,
     Handles,
     Row,
@@ -113,7 +112,25 @@ def _busy_pct(schedule: Schedule) -> dict[str, float]:
     }
 
 
-FIGURES = Figures("hgsp_", Runs, handlelength=1.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of HGSP, drawn from this package's instances and runs",
+        (
+            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
+            " drawn from the distributions of the paper's sets,"
+            f" {many(runs.instances, 'instance')} each; the first instance of tasks3"
+            " and of tasks4 is the paper's own. A printed value is of one instance;"
+            " `cgrsp papers tables hgsp` compares each cell on the paper's"
+            " instances. The number after ± is the half width of a 95 %"
+            " interval. fifo, greedy and sagreedy are the paper's"
+            " schedulers; wspt, edd and atc are dispatching rules, search"
+            " is ours. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures hgsp --out figures/hgsp`."
+        ),
+    ]
+
+
+FIGURES = Gallery("hgsp", Runs, _intro, handlelength=1.6)
 
 
 @FIGURES.add(
@@ -155,7 +172,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gantt.says
+@gantt.describes
 def _(rows: list[Row]) -> str:
     by_key = {row["scheduler"]: row for row in rows}
     late = ", ".join(
@@ -198,7 +215,7 @@ def _headed(name: str, rows: Sequence[Row]) -> str:
     (6.3, 5.4),
     note=("1000 tasks drawn like tasks1: those that start in FIFO's worst ten minutes"),
     draw=gantt.draw,
-    seen=gantt.seen,
+    sentence=gantt.sentence,
 )
 def gantt_window(runs: Runs) -> list[Row]:
     """Tasks of tasks1 that start in the ten minutes with most late tasks under FIFO."""
@@ -220,8 +237,10 @@ def gantt_window(runs: Runs) -> list[Row]:
 
 
 def _generated(runs: Runs) -> str:
-    instances = many(runs.instances, "instance")
-    return f"{instances} per level, drawn like the paper's, 95 % intervals"
+    return (
+        f"{many(runs.instances, 'instance')} per level, drawn like the paper's, 95 %"
+        " intervals"
+    )
 
 
 @FIGURES.add(
@@ -256,7 +275,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@comparison.says
+@comparison.describes
 def _(rows: list[Row]) -> str:
     least = [
         f"{best['of_fifo']:.2g} at {level} ({best['scheduler']})"
@@ -356,7 +375,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@table_one.says
+@table_one.describes
 def _(rows: list[Row]) -> str:
     by_key = {(row["level"], row["scheduler"]): row for row in rows}
     search = where(rows, scheduler="search")
@@ -430,8 +449,9 @@ def _points(ax: Axes, rows: Sequence[Row]) -> None:
 
 def _claimed(greedy: Row, sagreedy: Row) -> str:
     difference, spread = sagreedy["minus_greedy"], sagreedy[half("minus_greedy")]
-    better, no_better = difference + spread < 0, difference - spread >= 0
-    verdict = "it holds" if better else "it fails" if no_better else "it is not shown"
+    verdict = "it fails" if difference >= spread else "it is not shown"
+    if difference < -spread:
+        verdict = "it holds"
     return (
         f"{verdict} ({sagreedy['weighted_tardiness']:,.0f} for"
         f" {greedy['weighted_tardiness']:,.0f} s, difference {difference:,.0f} ±"
@@ -474,7 +494,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [Patch(color=colour, label=model) for model, colour in MODELS.items()]
 
 
-@utilisation.says
+@utilisation.describes
 def _(rows: list[Row]) -> str:
     by_key = {
         (row["level"], row["scheduler"], row["gpu"]): row["busy_pct"] for row in rows
@@ -545,7 +565,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return list(axes[0].lines)
 
 
-@searches.says
+@searches.describes
 def _(rows: list[Row]) -> str:
     last = {(row["search"], row["on"]): row for row in rows}
     first = {(row["search"], row["on"]): row for row in reversed(rows)}
@@ -569,25 +589,3 @@ def _course(ax: Axes, rows: Sequence[Row]) -> None:
     )
     ax.set(ylim=(0, 1.05), xlabel="moves (thousand)" if thousands else "moves")
     few_ticks(ax.xaxis)
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of HGSP, drawn from this package's instances and runs",
-        (
-            "After “Heterogeneous GPU Scheduling”. tasks1 to tasks4 are"
-            " drawn from the distributions of the paper's sets,"
-            f" {many(runs.instances, 'instance')} each; the first instance of tasks3"
-            " and of tasks4 is the paper's own. A printed value is of one instance;"
-            " `cgrsp papers tables hgsp` compares each cell on the paper's"
-            " instances. The number after ± is the half width of a 95 %"
-            " interval. fifo, greedy and sagreedy are the paper's"
-            " schedulers; wspt, edd and atc are dispatching rules, search"
-            " is ours. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures hgsp --out figures/hgsp`."
-        ),
-    ]
-
-
-GALLERY = Gallery("hgsp", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

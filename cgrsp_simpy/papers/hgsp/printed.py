@@ -13,6 +13,7 @@ from cgrsp_simpy.papers.hgsp.table import PRINTED, printed_value, table_one
 from cgrsp_simpy.papers.ledger import (
     DIFFERENT,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
@@ -35,6 +36,22 @@ COUNTED = {
 }
 DECODED_PER_S = 5000  # tokens per second of a request, Section VI.A
 TASKS = {"tasks1": "1000", "tasks2": "2000", "tasks3": "1000", "tasks4": "2000"}
+# reason -> place, subject and printed text of statements that cannot be tested
+FIGURE_AND_TABLE = {
+    "no numbers; ours: cgrsp papers figures hgsp gantt": [
+        ("Figure 1", "Gantt charts", "")
+    ],
+    "the paper prints one cluster per data set; ours of all twelve settings: cgrsp"
+    " papers tables hgsp": [("Table I", "eight further settings", "")],
+}
+SIMULATION = {
+    "Table II does not depend on it, and no other run is printed": [
+        ("Section VI.C", "memory of an H100, GB", "80")
+    ],
+    "the paper names no such simulator": [
+        ("Section VI.D", "queue of event-driven simulators", "1")
+    ],
+}
 
 
 def of_table_one(
@@ -47,9 +64,9 @@ def of_table_one(
             "Table I",
             f"{row['dataset']}, {row['scheduler']}, {row['metric']}",
             row["verdict"],
-            row["printed"],
-            f"{row['least']:,.2f} to {row['greatest']:,.2f}",
-            "" if row["dataset"] in AUTHORS_SEEDS else drawn,
+            printed=row["printed"],
+            ours=f"{row['least']:,.2f} to {row['greatest']:,.2f}",
+            reason="" if row["dataset"] in AUTHORS_SEEDS else drawn,
         )
         for row in table_one(seeds=range(seeds or SEEDS), executor=executor)
         if row["printed"]
@@ -63,9 +80,9 @@ def of_table_two(*_: object) -> list[Entry]:
             "Table II",
             f"{row['policy']}, {row['figure']}{kind}",
             row["verdict"],
-            f"{row['printed']:g}",
-            f"{row['found']:g}",
-            reason,
+            printed=f"{row['printed']:g}",
+            ours=f"{row['found']:g}",
+            reason=reason,
         )
         for row in llm.table_two()
         for kind, reason in [COUNTED[row["double_count"]]]
@@ -85,16 +102,10 @@ def computed(*_: object) -> list[Entry]:
     return [
         *_changes(),
         *_sentences(),
-        *untestable(
-            "no numbers; ours: cgrsp papers figures hgsp gantt",
-            ("Figure 1", "Gantt charts", ""),
-        ),
-        *untestable(
-            "the paper prints one cluster per data set; ours of all twelve settings:"
-            " cgrsp papers tables hgsp",
-            ("Table I", "eight further settings", ""),
-        ),
+        *_assumptions(),
+        *untestable(FIGURE_AND_TABLE),
         *_settings(),
+        *untestable(SIMULATION),
     ]
 
 
@@ -107,7 +118,7 @@ def _changes() -> list[Entry]:
             f"{name}, Best, {what}",
             text,
             _change_pct(name, unit),
-            f"{of_table}, {PRINTED[name, 'fifo'][unit]} and"
+            reason=f"{of_table}, {PRINTED[name, 'fifo'][unit]} and"
             f" {PRINTED[name, 'sagreedy'][unit]}",
             within=0.3,  # the printed cells are rounded
         )
@@ -122,14 +133,14 @@ def _changes() -> list[Entry]:
             f"Improvement, {figure}",
             text,
             100 * (llm.PRINTED["wsrpt"][figure] / llm.PRINTED["fifo"][figure] - 1),
-            of_table,
+            reason=of_table,
         )
         for figure, text in IMPROVEMENT.items()
     ]
 
 
 def _sentences() -> list[Entry]:
-    """Judge the sentences on the tables, and the assumed rates and speeds."""
+    """Judge the sentences on Table I by its cells."""
     change = {name: _change_pct(name) for name in BEST}
     missed = {key: float(cells[1]) for key, cells in PRINTED.items()}
     ties = [
@@ -137,172 +148,171 @@ def _sentences() -> list[Entry]:
         for name in BEST
         if PRINTED[name, "sagreedy"][0] == PRINTED[name, "greedy"][0]
     ]
-    slow = generate("tasks3", gpus=CLUSTERS["small-30"])
-    at_text_speeds = greedy_assignment(slow, range(slow.tasks), True)
-    tardiness = f"{at_text_speeds.weighted_tardiness / 1e6:.2f}M"
-    rates = "printed in the same section"
     return [
         claimed(
             "Section IV.B",
             "SAGreedy improves on Greedy across all load levels",
             not ties,
-            f"equal on {', '.join(ties)}",
-            "Table I",
+            ours=f"equal on {', '.join(ties)}",
+            reason="Table I",
         ),
         claimed(
             "Section V",
             "up to 25 % less weighted tardiness than FIFO at moderate load",
             min(change["tasks1"], change["tasks2"]) > -26,
-            f"{-change['tasks2']:.1f} %",
-            "Table I, tasks2",
-            "25 %",
+            ours=f"{-change['tasks2']:.1f} %",
+            reason="Table I, tasks2",
+            printed="25 %",
         ),
         claimed(
             "Section IV.B",
             "SAGreedy's advantage is more pronounced on tasks3 and tasks4",
             min(change["tasks3"], change["tasks4"])
             < max(change["tasks1"], change["tasks2"]),
-            ", ".join(f"{name} {pct:.1f}%" for name, pct in change.items()),
-            "weighted tardiness against FIFO, Table I",
+            ours=", ".join(f"{name} {pct:.1f}%" for name, pct in change.items()),
+            reason="weighted tardiness against FIFO, Table I",
         ),
         claimed(
             "Section IV.B",
             "all algorithms miss less than 6 % of the deadlines of tasks1 and tasks2",
             max(missed[key] for key in missed if key[0] in ("tasks1", "tasks2")) < 6,
-            f"at most {max(missed['tasks1', 'fifo'], missed['tasks2', 'fifo']):g} %",
-            "Table I",
-            "6 %",
+            ours="at most"
+            f" {max(missed['tasks1', 'fifo'], missed['tasks2', 'fifo']):g} %",
+            reason="Table I",
+            printed="6 %",
         ),
         compared(
             "Section V",
             "missed deadlines of tasks4, percentage points below FIFO",
             "7.8",
             missed["tasks4", "fifo"] - missed["tasks4", "sagreedy"],
-            "Table I",
+            reason="Table I",
         ),
+    ]
+
+
+def _assumptions() -> list[Entry]:
+    """Judge the assumed rates of tokens, and the GPU speeds in the text."""
+    slow = generate("tasks3", gpus=CLUSTERS["small-30"])
+    at_text_speeds = greedy_assignment(slow, range(slow.tasks), True)
+    tardiness = f"{at_text_speeds.weighted_tardiness / 1e6:.2f}M"
+    rates = "printed in the same section"
+    return [
         claimed(
             "Section VI.A",
             "decoding, tokens/s for each request",
             100 <= DECODED_PER_S <= 500,
-            "100 to 500 for a single request",
-            rates,
-            f"{DECODED_PER_S:,}",
+            ours="100 to 500 for a single request",
+            reason=rates,
+            printed=f"{DECODED_PER_S:,}",
         ),
         claimed(
             "Section VI.A",
             "prefill within its range, tokens/s",
             1000 <= llm.TOKENS_PER_S <= 2000,
-            "1000 to 2000",
-            rates,
-            f"{llm.TOKENS_PER_S:,.0f}",
+            ours="1000 to 2000",
+            reason=rates,
+            printed=f"{llm.TOKENS_PER_S:,.0f}",
         ),
         claimed(
             "Section IV.A",
             "GPU speeds of 57, 30 and 55.5",
             tardiness == PRINTED["tasks3", "fifo"][0],
-            tardiness,
-            "weighted tardiness of tasks3 under FIFO; speeds of 76, 40 and 74 give"
-            f" {PRINTED['tasks3', 'fifo'][0]}, as printed",
-            PRINTED["tasks3", "fifo"][0],
-            DIFFERENT,
+            ours=tardiness,
+            reason="weighted tardiness of tasks3 under FIFO; speeds of 76, 40 and 74"
+            f" give {PRINTED['tasks3', 'fifo'][0]}, as printed",
+            printed=PRINTED["tasks3", "fifo"][0],
+            otherwise=DIFFERENT,
         ),
     ]
 
 
+FIRST_REQUEST, LAST_REQUEST = llm.REQUESTS[0], llm.REQUESTS[-1]
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    "the authors' files have as many": [
+        *(
+            ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
+            for name, text in TASKS.items()
+        ),
+        ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
+    ],
+    "as the clusters are named here": [
+        (
+            "Section IV.A",
+            "GPUs, small, medium and large",
+            "3, 6, 9",
+            [len(CLUSTERS[name]) for name in ("small", "medium", "large")],
+        ),
+        (
+            "Section IV.A",
+            "memory of A100, A30 and L40, GB",
+            "80, 24, 48",
+            [gpu.memory_gb for gpu in CLUSTERS["small"]],
+        ),
+    ],
+    "those of the authors' program, which give Table I": [
+        ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
+        ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
+        ("Section IV.A", "iterations", "100", [sagreedy.ITERATIONS]),
+        (
+            "Section IV.A",
+            "priority ratio",
+            "0.1 to 0.8",
+            [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
+        ),
+    ],
+    "with these Table II is computed": [
+        ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
+        (
+            "Section VI.C",
+            "GPUs, of a request, and requests at once",
+            "16, 2, 8",
+            [llm.GPUS, llm.DEGREE, llm.GPUS // llm.DEGREE],
+        ),
+        (
+            "Section VI.C",
+            "first requests: number, weight and tokens",
+            "8, 1, 2000",
+            [llm.REQUESTS.count(FIRST_REQUEST), *FIRST_REQUEST],
+        ),
+        (
+            "Section VI.C",
+            "next requests: number, weight and tokens",
+            "12, 10, 500",
+            [llm.REQUESTS.count(LAST_REQUEST), *LAST_REQUEST],
+        ),
+        ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
+        ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
+    ],
+    "defaults of steps from data sheets; Table II does not use them": [
+        (
+            "Section VI.C",
+            "H100: bandwidth, GB/s, and TFLOPS",
+            "3350, 989",
+            [Roofline().bandwidth_gb_per_s, Roofline().tflops],
+        ),
+    ],
+}
+
+
 def _settings() -> list[Entry]:
     """Compare the settings of Sections IV and VI with the package's."""
-    short, long = llm.REQUESTS[-1], llm.REQUESTS[0]
-    h100 = Roofline()
     return [
-        *settings(
-            "the authors' files have as many",
-            *(
-                ("Section IV.A", f"{name}, tasks", text, [LEVELS[name].tasks])
-                for name, text in TASKS.items()
-            ),
-            ("Figure 1", "tasks of tasks1", "1000", [LEVELS["tasks1"].tasks]),
-        ),
-        *settings(
-            "as the clusters are named here",
-            (
-                "Section IV.A",
-                "GPUs, small, medium and large",
-                "3, 6, 9",
-                [len(CLUSTERS[name]) for name in ("small", "medium", "large")],
-            ),
-            (
-                "Section IV.A",
-                "memory of A100, A30 and L40, GB",
-                "80, 24, 48",
-                [gpu.memory_gb for gpu in CLUSTERS["small"]],
-            ),
-        ),
-        *settings(
-            "those of the authors' program, which give Table I",
-            ("Section IV.A", "initial temperature", "1000", [sagreedy.INITIAL]),
-            ("Section IV.A", "cooling rate", "0.95", [sagreedy.COOLING]),
-            ("Section IV.A", "iterations", "100", [sagreedy.ITERATIONS]),
-            (
-                "Section IV.A",
-                "priority ratio",
-                "0.1 to 0.8",
-                [sagreedy.LEAST_RATIO, sagreedy.MOST_RATIO],
-            ),
-        ),
-        *settings(
-            "with these Table II is computed",
-            ("Section VI.C", "requests, all at t = 0", "20", [len(llm.REQUESTS)]),
-            (
-                "Section VI.C",
-                "GPUs, of a request, and requests at once",
-                "16, 2, 8",
-                [llm.GPUS, llm.DEGREE, llm.GPUS // llm.DEGREE],
-            ),
-            (
-                "Section VI.C",
-                "first requests: number, weight and tokens",
-                "8, 1, 2000",
-                [llm.REQUESTS.count(long), *long],
-            ),
-            (
-                "Section VI.C",
-                "next requests: number, weight and tokens",
-                "12, 10, 500",
-                [llm.REQUESTS.count(short), *short],
-            ),
-            ("Section VI.A", "prefill, tokens/s", "1000", [llm.TOKENS_PER_S]),
-            ("Section VI.D", "time step, s", "0.01", [llm.STEP_S]),
-        ),
-        *settings(
-            "defaults of steps from data sheets; Table II does not use them",
-            (
-                "Section VI.C",
-                "H100: bandwidth, GB/s, and TFLOPS",
-                "3350, 989",
-                [h100.bandwidth_gb_per_s, h100.tflops],
-            ),
-        ),
+        *settings(SETTINGS),
         compared(
             "Section VI.C",
             "weights of a GPU, 30 billion parameters, GB",
             "15",
             30 / llm.DEGREE,
-            "one byte per parameter",
+            reason="one byte per parameter",
         ),
         compared(
             "Section VI.C",
             "FIFO, wait of the first request of high weight, s",
             "2",
-            long[1] / llm.TOKENS_PER_S,
-            "a request of low weight runs for as long",
-        ),
-        *untestable(
-            "Table II does not depend on it, and no other run is printed",
-            ("Section VI.C", "memory of an H100, GB", "80"),
-        ),
-        *untestable(
-            "the paper names no such simulator",
-            ("Section VI.D", "queue of event-driven simulators", "1"),
+            FIRST_REQUEST[1] / llm.TOKENS_PER_S,
+            reason="a request of low weight runs for as long",
         ),
     ]
 

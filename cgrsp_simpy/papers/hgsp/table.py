@@ -123,25 +123,22 @@ def _is_random(dataset: str, scheduler: str, tasks: str | Path | None) -> bool:
 
 
 def _verdict(values: Sequence[float], cell: str, random: bool) -> str:
+    """Return the verdict on a printed cell, given our values; "" without a cell."""
     if not cell:
         return ""
-    if _within(values, cell):
+    low, high = np.quantile(values, RANGE, method="weibull").tolist()
+    rounded = {_rounded(low, cell), _rounded(high, cell)}
+    if low <= printed_value(cell) <= high or rounded == {cell}:
         return REPRODUCED
     return UNDECIDED if random and len(values) < LEAST_SEEDS else DIFFERENT
 
 
-def _within(values: Sequence[float], cell: str) -> bool:
-    """Return whether a printed value is in the closed range of the values."""
-    low, high = np.quantile(values, RANGE, method="weibull").tolist()
-    rounded = {_rounded(low, cell), _rounded(high, cell)}
-    return bool(low <= printed_value(cell) <= high) or rounded == {cell}
-
-
-def _measured(key: tuple[str, str, str, int, str | Path | None]) -> tuple[float, float]:
+def _measured(key: tuple[str, str, str, int, str | Path | None]) -> tuple[float, ...]:
+    """Return the figures of METRICS."""
     dataset, size, scheduler, seed, tasks = key
     instance = _instance(dataset, CLUSTERS[size], seed, tasks)
     metrics = SCHEDULERS[scheduler](instance, seed, None, None).schedule.metrics
-    return metrics[METRICS[0]], metrics[METRICS[1]]
+    return tuple(metrics[name] for name in METRICS)
 
 
 def _instance(
@@ -158,6 +155,7 @@ def _instance(
 
 
 def _rounded(value: float, cell: str) -> str:
+    """Format a value in the unit and with the decimals of a printed cell."""
     number = cell.rstrip("M")
     decimals = len(number.partition(".")[2])
     return f"{value / (1e6 if cell != number else 1):.{decimals}f}{cell[len(number) :]}"

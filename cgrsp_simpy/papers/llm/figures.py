@@ -6,8 +6,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from math import nan
 
-from matplotlib.figure import Figure as Canvas
-
 from cgrsp_simpy.base.table import many
 from cgrsp_simpy.llm.requests import Offered, RequestList
 from cgrsp_simpy.llm.scenario import Scenario
@@ -16,7 +14,7 @@ from cgrsp_simpy.papers.ledger import REPRODUCED
 from cgrsp_simpy.papers.llm.table import table_two
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
     Gallery,
     Handles,
     Row,
@@ -60,7 +58,18 @@ class Runs:
     executor: Executor | int | None = None
 
 
-FIGURES = Figures("llm_", Runs, handlelength=1.6)
+def _intro(_: Runs) -> list[str]:
+    return [
+        "# The figures of LLM inference, drawn from this package's runs",
+        (
+            "A service with batches, and Table II of “Heterogeneous GPU"
+            " Scheduling”, Section VI. Next to each picture is the CSV of"
+            " its data: `cgrsp papers figures llm --out figures/llm`."
+        ),
+    ]
+
+
+FIGURES = Gallery("llm", Runs, _intro, handlelength=1.6)
 
 
 @FIGURES.add(
@@ -133,7 +142,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@gpus.says
+@gpus.describes
 def _(rows: list[Row]) -> str:
     source = rows[0]["source"]
     pairs = where(rows, model="70B", tensor_parallel=2)
@@ -179,7 +188,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     return [marks.published()]
 
 
-@table2.says
+@table2.describes
 def _(rows: list[Row]) -> str:
     without = where(rows, policy="wsrpt", double_count=False)
     values = {row["figure"]: row["found"] for row in without}
@@ -206,18 +215,3 @@ def _(rows: list[Row]) -> str:
         for row in rows
     ]
     return markdown(head, 4, lines)
-
-
-def _intro(_: Runs) -> list[str]:
-    return [
-        "# The figures of LLM inference, drawn from this package's runs",
-        (
-            "A service with batches, and Table II of “Heterogeneous GPU"
-            " Scheduling”, Section VI. Next to each picture is the CSV of"
-            " its data: `cgrsp papers figures llm --out figures/llm`."
-        ),
-    ]
-
-
-GALLERY = Gallery("llm", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -30,11 +30,14 @@ def printed_loop(policy: str, double_count: bool) -> dict[str, float]:
     waiting = [(weight, tokens / TOKENS_PER_S) for weight, tokens in REQUESTS]
     if policy == "wsrpt":
         waiting.sort(key=lambda request: -request[0] / request[1])  # Eq. 17
-    running, ended, now_s = list[float](), list[tuple[float, float]](), 0.0
+    running = list[float]()
+    ended = list[tuple[float, float]]()
+    now_s = 0.0
     while waiting:
         running = [end_s for end_s in running if end_s > now_s]
-        slots = (GPUS - DEGREE * len(running)) // DEGREE - len(running) * double_count
-        starts, waiting = waiting[: max(slots, 0)], waiting[max(slots, 0) :]
+        idle = (GPUS - DEGREE * len(running)) // DEGREE
+        slots = max(0, idle - len(running) * double_count)
+        starts, waiting = waiting[:slots], waiting[slots:]
         ended += [(weight, now_s + time_s) for weight, time_s in starts]
         running += [now_s + time_s for _, time_s in starts]
         now_s += STEP_S

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.metric import summed
@@ -14,10 +13,11 @@ from cgrsp_simpy.market.zones import HOUR_S, TwoState
 from cgrsp_simpy.papers.spot.table import deadline_study
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -71,7 +71,30 @@ class Runs:
         self.seeds, self.executor = seeds, executor
 
 
-FIGURES = Figures("spot_", Runs)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        "# Figures of jobs on spot instances, drawn from this package's runs",
+        (
+            "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
+            " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
+            f" deadline, {many(runs.seeds, 'seed')}. The paper's traces are not part"
+            " of this"
+            " package; the market here is generated: a zone that is"
+            f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
+            " h on average,"
+            f" geometric in steps of {MARKET.step_s // 60} min, the mean times of one"
+            " of those"
+            " traces. next-spot, a heuristic, knows the next instance; the"
+            " optimum, the bound, knows the whole future. expected-cost is"
+            " ours, and estimates the distribution from two weeks before"
+            " each run. With files of zones: `cgrsp compare spot"
+            " trace=FILE`. Next to each picture is the CSV of its data. All"
+            " of them: `cgrsp papers figures spot --out figures/spot`."
+        ),
+    ]
+
+
+FIGURES = Gallery("spot", Runs, _intro)
 
 
 @FIGURES.add(
@@ -156,7 +179,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@course.says
+@course.describes
 def _(rows: list[Row]) -> str:
     cost_pct = {
         row["policy"]: row["cost_pct"] for row in rows if row["policy"] != "market"
@@ -195,23 +218,26 @@ def costs(runs: Runs) -> list[Row]:
 
 @costs.draws
 def _(canvas: Canvas, rows: list[Row]) -> None:
-    overheads = list(dict.fromkeys(row["overhead_h"] for row in rows))
+    overheads = distinct(rows, "overhead_h")
     axes = canvas.subplots(1, len(overheads), sharey=True)
     for ax, overhead in zip(axes, overheads):
         selected = where(rows, overhead_h=overhead)
-        deadlines = list(dict.fromkeys(row["deadline_h"] for row in selected))
+        deadlines = distinct(selected, "deadline_h")
         series = {
             name: (numbers(line, "cost_pct"), numbers(line, "cost_pct_half"))
-            for name in dict.fromkeys(row["policy"] for row in selected)
+            for name in distinct(selected, "policy")
             for line in [where(selected, policy=name)]
         }
         marks.lines(ax, deadlines, series)
-        xlabel = "deadline (h), for 48 h of computing"
-        titled(ax, f"overhead {60 * overhead:g} min", xlabel=xlabel)
+        titled(
+            ax,
+            f"overhead {60 * overhead:g} min",
+            xlabel="deadline (h), for 48 h of computing",
+        )
     axes[0].set_ylabel("cost (% of on demand only)")
 
 
-@costs.says
+@costs.describes
 def _(rows: list[Row]) -> str:
     missed = summed(row["missed"] for row in rows)
     saving_pct = {
@@ -237,7 +263,7 @@ def _(rows: list[Row]) -> str:
 
 @costs.tables
 def _(rows: list[Row]) -> str:
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    policies = distinct(rows, "policy")
     cost = {
         (
             row["overhead_h"],
@@ -257,30 +283,3 @@ def _(rows: list[Row]) -> str:
         )
     ]
     return markdown(" | ".join(("overhead, h", "deadline, h", *policies)), 0, lines)
-
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        "# Figures of jobs on spot instances, drawn from this package's runs",
-        (
-            "After Wu et al., “Can't Be Late: Optimizing Spot Instance"
-            " Savings under Deadlines” (NSDI 2024): one job of 48 h with a"
-            f" deadline, {many(runs.seeds, 'seed')}. The paper's traces are not part"
-            " of this"
-            " package; the market here is generated: a zone that is"
-            f" available for {MARKET.up_h:g} h and unavailable for {MARKET.down_h:g}"
-            " h on average,"
-            f" geometric in steps of {MARKET.step_s // 60} min, the mean times of one"
-            " of those"
-            " traces. next-spot, a heuristic, knows the next instance; the"
-            " optimum, the bound, knows the whole future. expected-cost is"
-            " ours, and estimates the distribution from two weeks before"
-            " each run. With files of zones: `cgrsp compare spot"
-            " trace=FILE`. Next to each picture is the CSV of its data. All"
-            " of them: `cgrsp papers figures spot --out figures/spot`."
-        ),
-    ]
-
-
-GALLERY = Gallery("spot", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.analysis.statistics import Mean, mean
+from cgrsp_simpy.analysis.statistics import mean
 from cgrsp_simpy.base.arrays import Floats
 from cgrsp_simpy.base.checks import require
 from cgrsp_simpy.base.metric import summed
@@ -51,13 +51,6 @@ class DeadlineStudy:
             np.mean([study[terms].values(policy, figure) for study in studies], axis=0)
         )
 
-    def saving(self, terms: Terms, policy: str) -> Mean:
-        """Return the saving as a percentage of the optimum's, over all markets."""
-        cost, best = (
-            self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
-        )
-        return mean(100 * (100 - cost) / (100 - best))
-
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per market, deadline, overhead and policy.
 
@@ -74,7 +67,7 @@ class DeadlineStudy:
                 "cost_pct": pct.mean,
                 "cost_pct_half": pct.half_width,
                 "missed": missed.mean,
-                **(self._saved(terms, policy) if market == "all" else {}),
+                **(self._saving(terms, policy) if market == "all" else {}),
             }
             for terms in self.terms
             for market in (*self.studies, "all")
@@ -87,10 +80,14 @@ class DeadlineStudy:
             ]
         ]
 
-    def _saved(self, terms: Terms, policy: str) -> dict[str, float]:
+    def _saving(self, terms: Terms, policy: str) -> dict[str, float]:
+        """Return the saving as a percentage of the optimum's, over all markets."""
         if "optimum" not in self.policies:
             return {}
-        saving = self.saving(terms, policy)
+        cost, best = (
+            self.mean_values(terms, name, "cost_pct") for name in (policy, "optimum")
+        )
+        saving = mean(100 * (100 - cost) / (100 - best))
         return {"saving_pct": saving.mean, "saving_pct_half": saving.half_width}
 
     def __str__(self) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyBboxPatch, Patch
 
 from cgrsp_simpy.analysis.metrics import queue_length
@@ -26,9 +25,11 @@ from cgrsp_simpy.papers.thesis.table_figures import log_ticks
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
     OTHER,
-    Figures,
+    Canvas,
+    Gallery,
     Handles,
     Row,
+    distinct,
     numbers,
     where,
 )
@@ -46,7 +47,7 @@ from cgrsp_simpy.studies.replicate import simulate
 TOGETHER = 3
 
 
-FIGURES = Figures("figure_")
+FIGURES = Gallery("figure")
 
 
 def _seen(view: View, answer: list[Any]) -> list[Row]:
@@ -157,7 +158,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
     ax.axis("off")
 
 
-@decision.says
+@decision.describes
 def _(rows: Sequence[Row]) -> str:
     slots = {row["slot"]: row for row in where(rows, what="slot")}
     dispatches = [
@@ -313,7 +314,7 @@ def seven_jobs(_results: Results | None) -> list[Row]:
 @seven_jobs.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(2, 1, sharex=True)
-    for ax, policy in zip(axes, dict.fromkeys(row["policy"] for row in rows)):
+    for ax, policy in zip(axes, distinct(rows, "policy")):
         chosen = where(rows, policy=policy)
         _gantt(ax, chosen, 3)
         ax.set_yticks(range(3), ["N0", "N1", "N2"])
@@ -408,7 +409,7 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         fontsize="small",
         va="top",
     )
-    gpus = list(dict.fromkeys(row["gpu"] for row in rows))
+    gpus = distinct(rows, "gpu")
     boxes = [numbers(where(rows, gpu=gpu), "execution_s") for gpu in gpus]
     names = [
         f"{gpu.removeprefix('RTX ')}\n{many(len(box), 'job')}"
@@ -547,7 +548,7 @@ def stock_over_the_day(
 
 @stock_over_the_day.draws
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
-    days = list(dict.fromkeys(row["day"] for row in rows))
+    days = distinct(rows, "day")
     axes = canvas.subplots(1, len(days), sharey=True)
     for ax, name in zip(axes, days):
         chosen = where(rows, day=name)
@@ -609,7 +610,7 @@ def queues(
 def _(canvas: Canvas, rows: list[Row]) -> None:
     ax = canvas.add_subplot()
     ends = {}
-    names = list(dict.fromkeys(row["policy"] for row in rows))
+    names = distinct(rows, "policy")
     colours = [look.colour for look in looks(names)]
     for policy, colour in zip(names, colours):
         chosen = where(rows, policy=policy)

@@ -45,8 +45,8 @@ NAMES = {
     "CADR-order-only": "cadr-oo",
 }
 PRINTED_AS = {policy: name for name, policy in NAMES.items()}  # and back
-# The thesis's columns -> figures of a run.
-FIGURES = {
+# The thesis's columns -> metrics of a run.
+COLUMNS = {
     "wait, min": "wait_min",
     "miss, %": "miss_pct",
     "tight miss, %": "tight_miss_pct",
@@ -232,14 +232,14 @@ Rule = Callable[[str, str], list[Measure]]
 
 
 def _by_policy(scenario: Scenario | str) -> Rule:
-    return lambda row, column: [mean_of(scenario, NAMES[row], FIGURES[column])]
+    return lambda row, column: [mean_of(scenario, NAMES[row], COLUMNS[column])]
 
 
 def _ablation(row: str, column: str) -> list[Measure]:
     if not column.startswith("d of"):
         return _by_policy(HECTIC)(row, column)
     reference = "spt" if row == "SPT+Rescue" else "fifo"  # as in the caption
-    return [measure_of(pooled_d, HECTIC, FIGURES[column], NAMES[row], reference)]
+    return [measure_of(pooled_d, HECTIC, COLUMNS[column], NAMES[row], reference)]
 
 
 def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
@@ -252,20 +252,12 @@ def _wait_and_miss(scenario_of: Callable[[str], Scenario]) -> Rule:
 def _swept(
     policy: str, parameter: str, default: float, row: str, column: str
 ) -> list[Measure]:
+    """Return the measure of a policy with the number in the row as its parameter."""
     value = number_in(row)
     text = policy if value == default else f"{policy}:{parameter}={value:g}"
-    return [mean_of(HECTIC, text, FIGURES[column])]
-
-
-def _reservations(row: str, column: str) -> list[Measure]:
-    name, reserve = row.split(",")[0], int(number_in(row))
-    return [
-        mean_of(
-            day(name),
-            "rh" if reserve == 1 else f"rh:reserve={reserve}",
-            FIGURES[column],
-        )
-    ]
+    # only rows of reservations begin with the name of a day
+    name, comma, _ = row.partition(",")
+    return [mean_of(day(name) if comma else HECTIC, text, COLUMNS[column])]
 
 
 def _extreme(row: str, column: str) -> list[Measure]:
@@ -278,7 +270,7 @@ def _tests(row: str, column: str) -> list[Measure]:
     pair, figure = row.split(", ")
     statistic = pooled_d if column == "d" else paired_t(PRINTED["5.3"].n)
     policies = (NAMES[name] for name in pair.split(" vs "))
-    return [measure_of(statistic, HECTIC, FIGURES[f"d of {figure}"], *policies)]
+    return [measure_of(statistic, HECTIC, COLUMNS[f"d of {figure}"], *policies)]
 
 
 def _composite(late: str, row: str, column: str) -> list[Measure]:
@@ -319,11 +311,11 @@ RULES: dict[str, Rule] = {
     "5.7": _wait_and_miss(lambda row: day("hectic", slots=int(number_in(row)))),
     "5.8": partial(_swept, "spt-rescue", "threshold_s", 600),
     "5.9": partial(_swept, "cadr", "critical_ratio", 3),
-    "5.10": _reservations,
+    "5.10": partial(_swept, "rh", "reserve", 1),
     "5.11": partial(_composite, "miss_pct"),
     "5.12": partial(_composite, "tardiness_min"),
     "5.13": _by_policy(MONTH),
-    "Section 5.5.6": _reservations,
+    "Section 5.5.6": partial(_swept, "rh", "reserve", 1),
     "Section 5.6": _by_policy(f"{MONTH} hectic"),
     "Figure 5.7": _extreme,
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import FancyBboxPatch
 
 from cgrsp_simpy.base.checks import InputError, require
@@ -24,14 +23,14 @@ from cgrsp_simpy.papers.thesis.experiments import (
     MONTH,
     TABLES,
     Results,
+    Table,
     known_directory,
     of_policies,
     reproduce,
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.plots.figure import (
-    Figure,
-    Figures,
+    Canvas,
     Gallery,
     Row,
     where,
@@ -93,10 +92,7 @@ ARROWS = (
 ROUND = "round,pad=0.02,rounding_size=0.12"
 
 
-ARCHITECTURE = Figures("figure_")
-
-
-@ARCHITECTURE.add(
+@example_figures.FIGURES.add(
     "5.2",
     ("The four components and the event queue, with their names in the code"),
     (6.3, 4.6),
@@ -132,8 +128,9 @@ def _(canvas: Canvas, rows: list[Row]) -> None:
         ax.annotate(
             "", end, begin, arrowprops={"arrowstyle": "-|>", "lw": 1.0, "color": "0.25"}
         )
-        level = begin[1] == end[1]
-        side = "center" if level else "right" if at[0] < begin[0] else "left"
+        side = "right" if at[0] < begin[0] else "left"
+        if begin[1] == end[1]:
+            side = "center"
         ax.text(
             *at, row["text"], ha=side, va="center", fontsize="x-small", style="italic"
         )
@@ -196,12 +193,6 @@ def _part(
         ax.text(*at, text, ha="center", va="center", **font)
 
 
-_EVERY = ARCHITECTURE | example_figures.FIGURES | table_figures.FIGURES
-FIGURES: dict[str, Figure] = dict(sorted(_EVERY.items()))
-for _id, _figure in FIGURES.items():
-    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
-
-
 def _intro(_: Results) -> list[str]:
     return [
         "# Figures of the thesis, drawn from this package's runs",
@@ -214,6 +205,12 @@ def _intro(_: Results) -> list[str]:
     ]
 
 
+# parameters of the runs behind figures
+CHANGED = frozenset({"seeds", "policies", "scenario"})
+# figures whose runs are not a table's, and their parameters
+OF_DAYS = {"queue": CHANGED, "stock": CHANGED - {"policies"}}
+
+
 @checked
 def _results(
     executor: Executor | int | None,
@@ -223,48 +220,59 @@ def _results(
     policies: Sequence[Any] | None = None,
     scenario: Mapping[str, Any] | None = None,
 ) -> Results:
-    """Return the runs behind figures, or those of a results directory."""
-    needs = dict.fromkeys(table for id in drawn for table in FIGURES[id].needs)
+    """Return the runs behind figures, or those of a results directory.
+
+    runs_from: directory written by `cgrsp papers tables thesis --out`.
+    """
     changed = _given(seeds=seeds, policies=policies, scenario=scenario)
     if runs_from is not None:
-        require(
-            not changed,
-            "runs_from",
-            runs_from,
-            f"omitted if {', '.join(changed)} is given",
-        )
+        allowed = f"omitted if {', '.join(changed)} is given"
+        require(not changed, "runs_from", runs_from, allowed)
         return run_tables(*known_directory(runs_from, IDS), executor, runs_from)[0]
+    needs = list(dict.fromkeys(table for id in drawn for table in FIGURES[id].needs))
     if not changed:
-        return run_tables(list(needs), None, executor)[0]
+        return run_tables(needs, None, executor)[0]
     for id in drawn:
-        fixed = changed.keys() - OF_DAYS.get(
-            id, changed.keys() if FIGURES[id].needs else ()
-        )
-        if fixed:
-            names = " and ".join(sorted(fixed))
-            others = [
-                other
-                for other, declared in FIGURES.items()
-                if fixed <= OF_DAYS.get(other, fixed if declared.needs else set())
-            ]
+        unused = changed.keys() - _parameters_of(id)
+        if unused:
+            others = [other for other in FIGURES if unused <= _parameters_of(other)]
             raise InputError(
-                f"figure {id} does not depend on {names}; figures that do:"
-                f" {', '.join(others)}"
+                f"figure {id} does not depend on {' and '.join(sorted(unused))};"
+                f" figures that do: {', '.join(others)}"
             )
+    allowed = "values by the names of parameters"
+    require(isinstance(scenario or {}, Mapping), "scenario", scenario, allowed)
     named = None if policies is None else check_policies(policies, day("normal"))
     tables = {
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)
         for id in needs
     }
-    require(
-        isinstance(scenario or {}, Mapping),
-        "scenario",
-        scenario,
-        "values by the names of parameters",
-    )
+    results = _changed_results(tables, seeds, executor, scenario)
+    return replace(results, policies=named)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _parameters_of(id: str) -> frozenset[str]:
+    """Return the parameters that change a figure."""
+    return OF_DAYS.get(id, CHANGED if FIGURES[id].needs else frozenset())
+
+
+def _changed_results(
+    tables: Mapping[str, Table],
+    seeds: int | None,
+    executor: Executor | int | None,
+    scenario: Mapping[str, Any] | None,
+) -> Results:
+    """Return the runs behind tables in scenarios with changed parameters.
+
+    Raises InputError if a change has no effect, or makes two scenarios equal.
+    """
     changes = dict(scenario or {})
 
-    def put(scenario: Scenario) -> Any:
+    def change(scenario: Scenario) -> Any:
         return subject_of(scenario).varied(**changes)
 
     wanted = [
@@ -272,46 +280,39 @@ def _results(
         for table in tables.values()
         for cell in table.cells
     ]
-    usual = {source.scenario for measure, _ in wanted for source in measure.sources} - {
-        MONTH
+    scenarios = {
+        source.scenario
+        for measure, _ in wanted
+        for source in measure.sources
+        if source.scenario != MONTH
     }
-    varied = {put(base) for base in usual if isinstance(base, Scenario)}
-    allowed = "other values of parameters that the figure itself does not vary"
-    same = scenario is not None and varied == usual != set()
-    require(len(varied) == len(usual) and not same, "scenario", changes, allowed)
-    other = ", ".join(f"{name} = {value}" for name, value in changes.items())
+    varied = {change(usual) for usual in scenarios if isinstance(usual, Scenario)}
+    no_effect = scenario is not None and varied == scenarios != set()
+    require(
+        len(varied) == len(scenarios) and not no_effect,
+        "scenario",
+        changes,
+        "other values of parameters that the figure itself does not vary",
+    )
+    texts = ", ".join(f"{name} = {value}" for name, value in changes.items())
     return replace(
-        reproduce(wanted, seeds, executor, market=put),
-        policies=named,
+        reproduce(wanted, seeds, executor, market=change),
         tables=tables,
-        other=f"here {other}, other than in the thesis" if other else "",
+        other=f"here {texts}, other than in the thesis" if texts else "",
     )
 
 
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+class _Gallery(Gallery):
+    def runs_of(self, ids: Sequence[str], /, **sizes: Any) -> Results:
+        """Return the runs behind these figures; sizes: parameters of `_results`."""
+        return _results(drawn=ids, **sizes)
 
 
-# figures whose runs are not a table's, and their parameters
-OF_DAYS = {"queue": {"seeds", "policies", "scenario"}, "stock": {"seeds", "scenario"}}
-GALLERY = Gallery(
-    "thesis",
-    _results,
-    FIGURES,
-    _intro,
-    "cgrsp papers figures {name} {id} --out figures",
-)
-
-
-def draw_figures(
-    folder: str | Path, ids: Sequence[str] = (*FIGURES,), **more: Any
-) -> list[Path]:
-    """Draw figures into a folder, as `Gallery.draw`.
-
-    more: parameters of `Gallery.draw` and of `figure`; runs_from: a results directory
-    of `cgrsp papers tables thesis --out`, whose runs are used.
-    """
-    return GALLERY.draw(folder, ids, drawn=ids, **more)
+FIGURES = _Gallery("thesis", _results, _intro)
+for _id, _figure in sorted((example_figures.FIGURES | table_figures.FIGURES).items()):
+    _figure.head = f"Figure {_id}" if _id[0].isdigit() else "More"
+    _figure.options = " --out figures"
+    FIGURES[_id] = _figure
 
 
 def figure(
@@ -339,8 +340,6 @@ def figure(
     invalid or has no effect.
     """
     changed = _given(seeds=seeds, policies=policies, scenario=scenario)
-    if csv is None:
-        changed["drawn"] = (id,)
-    return GALLERY.figure(
+    return FIGURES.figure(
         id, style=style, width=width, csv=csv, executor=executor, **changed
     )

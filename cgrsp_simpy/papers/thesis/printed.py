@@ -31,14 +31,16 @@ from cgrsp_simpy.papers.ledger import (
     UNDECIDED,
     UNTESTABLE,
     Entry,
+    Setting,
     claimed,
     compared,
     settings,
     untestable,
     verdict_of,
 )
+from cgrsp_simpy.papers.thesis.claims import judge
 from cgrsp_simpy.papers.thesis.experiments import (
-    FIGURES,
+    COLUMNS,
     MONTH,
     NAMES,
     SINGLE_SEED,
@@ -52,7 +54,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     reproduce,
 )
 from cgrsp_simpy.papers.thesis.published import INPUTS, JOBS_OF_TYPES, PRINTED
-from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, judged_claims
+from cgrsp_simpy.papers.thesis.statements import CLAIMS, LARGE, TEN, of_records
 from cgrsp_simpy.papers.thesis.verdict import (
     CANNOT,
     Judged,
@@ -190,7 +192,15 @@ def _halved(
     all_cells = [cell for id in tables for cell in judged(tables[id], full)]
     for fitted, other in (("odd", "even"), ("even", "odd")):
         misfits = {
-            reading: float(np.nanmedian([abs(z) for z in _z(results, HALVES[fitted])]))
+            reading: float(
+                np.nanmedian(
+                    [
+                        abs(cell.z)
+                        for id in HALVES[fitted]
+                        for cell in judged(results.tables[id], results)
+                    ]
+                )
+            )
             for reading, results in tried.items()
         }
         best = min(misfits, key=misfits.__getitem__)
@@ -207,10 +217,6 @@ def _halved(
             ours=f"{best}: {agreement}",
             reason=f"median |z| of {fitted} tables: {medians}{whole}{tally(all_cells)}",
         )
-
-
-def _z(results: Results, ids: tuple[str, ...]) -> list[float]:
-    return [cell.z for id in ids for cell in judged(results.tables[id], results)]
 
 
 def _mixes(results: Results) -> Iterator[Entry]:
@@ -231,7 +237,7 @@ def _mixes(results: Results) -> Iterator[Entry]:
     z = []
     for row, cells in table.rows.items():
         for column, text in zip(table.columns, cells):
-            source = Source(MONTH, NAMES[row], FIGURES[column])
+            source = Source(MONTH, NAMES[row], COLUMNS[column])
             by_kind = np.array(
                 [
                     results.values(
@@ -309,7 +315,8 @@ def entries(
         if cell.printed or cell.verdict == UNTESTABLE:
             yield cell.entry()
     if {*ids} & {*OF_CLAIMS}:
-        yield from judged_claims(results)
+        yield from (judge(claim, results) for claim in CLAIMS)
+        yield from of_records()
     if [*ids] == [*IDS]:
         yield from readings(results, executor)
         for where, reason in CANNOT:
@@ -319,71 +326,70 @@ def entries(
 
 def of_text() -> list[Entry]:
     """Return the entries of settings and other numbers in the text of Chapter 5."""
-    return [*_settings(), *_computed(), *_untestable()]
+    return [*settings(SETTINGS), *_computed(), *untestable(NOT_TESTABLE)]
 
 
-def _settings() -> list[Entry]:
-    market, by_hour = Market(), dict(CLOCKS["printed"].bands)
-    calibrated = {factor: hour for hour, factor in market.clock.bands}
-    return [
-        *settings(
-            "the default here",
-            (
-                "Section 5.1.1",
-                "least and greatest delay at High, Medium and Low stock, s",
-                "0 to 10, 30 to 120, 600 to 7200",
-                [bound for bounds in market.delay_s for bound in bounds],
-            ),
-            (
-                "Section 5.1.1",
-                "m(t) off-peak, in the morning, at the peak and in the evening",
-                "1.3, 0.9, 0.5, 1.0",
-                [factor for _, factor in market.clock.bands],
-            ),
-            (
-                "Section 5.1.1",
-                "alpha_1 and alpha_2",
-                "1, 10",
-                [WAIT_WEIGHT, MISS_WEIGHT],
-            ),
-            (
-                "Section 5.1.1",
-                "deviation of times within strata; ours at complexity 2",
-                "0.11",
-                [Service().sigma[1]],
-            ),
-            *(
-                (where, what, text, [signature(policy).parameters[name].default])
-                for where, what, text, policy, name in (
-                    ("Section 5.5.4", "theta, s", "600", spt_rescue, "threshold_s"),
-                    ("Section 5.5.5", "CR*", "3", cadr, "critical_ratio"),
-                    ("Section 5.5.6", "rho_res", "1", rolling_horizon, "reserve"),
-                )
-            ),
-            ("Section 5.1.2", "days of Phase 4", "30", [month().days]),
+FACTORS = dict(CLOCKS["printed"].bands)  # hour -> m(t)
+# m(t) -> hour
+CALIBRATED = {factor: hour for hour, factor in Market().clock.bands}
+# reason -> place, subject, printed text and our values
+SETTINGS: dict[str, list[Setting]] = {
+    "the default here": [
+        (
+            "Section 5.1.1",
+            "least and greatest delay at High, Medium and Low stock, s",
+            "0 to 10, 30 to 120, 600 to 7200",
+            [bound for bounds in Market().delay_s for bound in bounds],
         ),
-        *settings(
-            "the tables are judged with these",
-            ("Section 5.1.2", "seed of Phase 2", "42", [SINGLE_SEED]),
-            (
-                "Section 5.1.2",
-                "replications of Phases 3 and 4",
-                "30, 10",
-                [PRINTED["5.2"].n, PRINTED["5.13"].n],
-            ),
-            ("Section 5.1.3", "least |d| of a meaningful effect", "0.8", [LARGE]),
+        (
+            "Section 5.1.1",
+            "m(t) off-peak, in the morning, at the peak and in the evening",
+            "1.3, 0.9, 0.5, 1.0",
+            [*CALIBRATED],
         ),
-        *settings(
-            "calibrated to the tables, see the start of the peak; as printed:"
-            " clock=printed",
-            (
-                "Figure 5.3",
-                "hours at which off-peak, morning, peak and evening begin",
-                "18, 6, 9, 0",
-                [calibrated[by_hour[hour]] for hour in (18, 6, 9, 0)],
-            ),
+        (
+            "Section 5.1.1",
+            "alpha_1 and alpha_2",
+            "1, 10",
+            [WAIT_WEIGHT, MISS_WEIGHT],
         ),
-    ]
+        (
+            "Section 5.1.1",
+            "deviation of times within strata; ours at complexity 2",
+            "0.11",
+            [Service().sigma[1]],
+        ),
+        *(
+            (where, what, text, [signature(policy).parameters[name].default])
+            for where, what, text, policy, name in (
+                ("Section 5.5.4", "theta, s", "600", spt_rescue, "threshold_s"),
+                ("Section 5.5.5", "CR*", "3", cadr, "critical_ratio"),
+                ("Section 5.5.6", "rho_res", "1", rolling_horizon, "reserve"),
+            )
+        ),
+        ("Section 5.1.2", "days of Phase 4", "30", [month().days]),
+    ],
+    "the tables are judged with these": [
+        ("Section 5.1.2", "seed of Phase 2", "42", [SINGLE_SEED]),
+        (
+            "Section 5.1.2",
+            "replications of Phases 3 and 4",
+            "30, 10",
+            [PRINTED["5.2"].n, PRINTED["5.13"].n],
+        ),
+        ("Section 5.1.3", "least |d| of a meaningful effect", "0.8", [LARGE]),
+    ],
+    (
+        "calibrated to the tables, see the start of the peak; as printed: clock=printed"
+    ): [
+        (
+            "Figure 5.3",
+            "hours at which off-peak, morning, peak and evening begin",
+            "18, 6, 9, 0",
+            [CALIBRATED[FACTORS[hour]] for hour in (18, 6, 9, 0)],
+        ),
+    ],
+}
 
 
 def _loads() -> list[Entry]:
@@ -401,10 +407,10 @@ def _loads() -> list[Entry]:
             "Section 5.5",
             f"rho, {slots} slots, {text}",
             low < load < high,
-            f"{load:.3g}",
-            "lambda times the mean execution time over C_max, as in Algorithm 4",
-            "1",
-            DIFFERENT,
+            ours=f"{load:.3g}",
+            reason="lambda times the mean execution time over C_max, as in Algorithm 4",
+            printed="1",
+            otherwise=DIFFERENT,
         )
         for text, load, slots, (low, high) in loads
     ]
@@ -427,28 +433,30 @@ def _computed() -> list[Entry]:
             "run of 86,400 s, in h",
             "24",
             DAY_S / 3600,
-            "runs last until all jobs are completed here",
+            reason="runs last until all jobs are completed here",
         ),
         compared(
             "Section 5.1.1",
             "jobs of all GPU types",
             "6,627",
             sum(JOBS_OF_TYPES.values()),
-            ", ".join(f"{name} {jobs:,}" for name, jobs in JOBS_OF_TYPES.items()),
+            reason=", ".join(
+                f"{name} {jobs:,}" for name, jobs in JOBS_OF_TYPES.items()
+            ),
         ),
         compared(
             "Section 5.1.1",
             "RTX 3090 dearer than the A5000, %",
             "70",
             100 * (dearer - 1),
-            "Table 4.1",
+            reason="Table 4.1",
         ),
         compared(
             "Section 5.1.2",
             "runs of the comparison of days",
             "1,200",
             runs,
-            "four days, ten schedulers, 30 seeds",
+            reason="four days, ten schedulers, 30 seeds",
         ),
         compared(
             "Section 5.1.3",
@@ -460,46 +468,44 @@ def _computed() -> list[Entry]:
             "Section 5.3",
             "cost of RH, within this of SPT+Rescue's, %",
             more_pct <= 1,
-            f"{more_pct:.2f}",
-            "Table 5.2",
-            "1",
+            ours=f"{more_pct:.2f}",
+            reason="Table 5.2",
+            printed="1",
         ),
         claimed(
             "Figure 5.5",
             "miss of FIFO, LCF and Balanced on surge days, %",
             min(misses) >= 10 and max(misses) <= 11,
-            f"{min(misses):g} to {max(misses):g}",
-            "Table 5.5",
-            "10 to 11",
+            ours=f"{min(misses):g} to {max(misses):g}",
+            reason="Table 5.5",
+            printed="10 to 11",
         ),
         claimed(
             "Section 5.5.7",
             "FIFO's composite is near this in every row",
             worst >= 0.9,
-            f"at least {worst:g}",
-            "Table 5.11",
-            "1.00",
+            ours=f"at least {worst:g}",
+            reason="Table 5.11",
+            printed="1.00",
         ),
     ]
 
 
-def _untestable() -> list[Entry]:
-    return [
-        *untestable(
-            "the data set of rendering jobs is not public",
-            ("Section 5.1.1", "execution times, s", "30 to 352"),
-            ("Section 5.1.1", "coefficient of variation", "0.28"),
-            ("Section 5.1.1", "mean times of RTX 3090 and A5000, s", "78.1, 74.0"),
-            ("Section 5.1.1", "resolutions", "1080p to 4K"),
-            ("Figure 5.1", "median times of A5000 and A4000, s", "68, 87"),
-            ("Figure 5.1", "hours of most arrivals", "06:00 to 09:00"),
-        ),
-        *untestable(
-            "the snapshots are not public",
-            ("Section 5.1.1", "snapshots", "77"),
-            ("Section 5.1.1", "their hours", "01:00 to 02:00, 18:00 to 19:00"),
-        ),
-    ]
+# reason -> place, subject and printed text of the statements that it concerns
+NOT_TESTABLE: dict[str, list[tuple[str, str, str]]] = {
+    "the data set of rendering jobs is not public": [
+        ("Section 5.1.1", "execution times, s", "30 to 352"),
+        ("Section 5.1.1", "coefficient of variation", "0.28"),
+        ("Section 5.1.1", "mean times of RTX 3090 and A5000, s", "78.1, 74.0"),
+        ("Section 5.1.1", "resolutions", "1080p to 4K"),
+        ("Figure 5.1", "median times of A5000 and A4000, s", "68, 87"),
+        ("Figure 5.1", "hours of most arrivals", "06:00 to 09:00"),
+    ],
+    "the snapshots are not public": [
+        ("Section 5.1.1", "snapshots", "77"),
+        ("Section 5.1.1", "their hours", "01:00 to 02:00, 18:00 to 19:00"),
+    ],
+}
 
 
 def judged_cells(results: Results, ids: Sequence[str]) -> Iterator[Judged]:

@@ -1,42 +1,32 @@
-"""Sentences of the thesis, each restated as bounds on numbers.
-
-If the printed figures determine such a number, and it is out of bounds, the document
-contradicts itself. Otherwise the number is simulated, unless it is arithmetic on
-printed figures: it agrees if its 95 % interval is within the bounds, differs if the
-interval is outside, and is undecided otherwise.
-"""
+"""Sentences of the thesis, each restated as bounds on numbers; see `claims`."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy
 
 from cgrsp_simpy.papers.ledger import (
-    CONTRADICTED,
     DIFFERENT,
     REPRODUCED,
-    UNDECIDED,
     Entry,
 )
+from cgrsp_simpy.papers.thesis.claims import Claim, Function, OfPrint, Part
 from cgrsp_simpy.papers.thesis.experiments import (
-    COUNTED,
     HECTIC,
     MONTH,
     NAMES,
     PRINTED_AS,
     SCORED,
-    TABLES,
     Excess,
     Measure,
     OfMeans,
-    Results,
     Source,
     Statistic,
     average,
@@ -45,12 +35,9 @@ from cgrsp_simpy.papers.thesis.experiments import (
     pooled_d,
     queue_pct,
 )
-from cgrsp_simpy.papers.thesis.published import INPUTS, PRINTED
+from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import (
     composite_error,
-    deviation,
-    half_width,
-    too_few,
     z_limit,
 )
 from cgrsp_simpy.rental.days import day
@@ -66,7 +53,6 @@ LARGE = 0.8  # |d| of a practically meaningful effect, thesis Section 5.1.3
 LOOKED_AT = 10  # seeds of the runs whose records are examined
 # shares of dispatches: "rarely" is below the first, "common" above the second
 RARE_PCT, OFTEN_PCT = 5.0, 25.0
-MOST_LISTED = 6  # printed figures in a reason
 DEADLINE_S, THETA_S, LONGEST_S = 3600, 600, 150  # Section 4.5.8
 WAIT, MISS, LATE, COST = "wait, min", "miss, %", "tardiness, min", "cost, USD"
 THETAS = ("theta = 180 s", "theta = 600 s", "theta = 1200 s")
@@ -76,67 +62,7 @@ SERVICE_FIRST = tuple(  # rows in which cost weighs at most as much as service
 )
 MEAN_TIMES = replace(HECTIC, service=replace(HECTIC.service, sigma=(0.0, 0.0, 0.0)))
 """The hectic day with mean execution times in place of random ones."""
-Function = Callable[[np.ndarray], Any]
-
-
-@dataclass(frozen=True)
-class OfPrint:
-    """Number computed from printed figures alone.
-
-    function: function of the array of a column's figures. rows: names of rows; default:
-    all. source: source named in the reason if there is no table.
-    """
-
-    function: Callable[[np.ndarray], float]
-    table: str = ""
-    column: str = ""
-    rows: tuple[str, ...] = ()
-    source: str = ""
-
-    def figures(self) -> list[float]:
-        """Return the printed figures."""
-        if not self.table:
-            return []
-        table = INPUTS.get(self.table) or PRINTED[self.table]
-        texts = [
-            cells[table.columns.index(self.column)]
-            for row, cells in table.rows.items()
-            if row in self.rows or not self.rows
-        ]
-        return [float(re.findall(r"[-+]?[\d.]+", text)[0]) for text in texts]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Number and the bounds that a sentence puts on it.
-
-    n: printed number of replications. table: table whose printed figures are used;
-    default: the first table of means that has them.
-    """
-
-    text: str
-    measure: Measure | OfPrint
-    low: float = -math.inf
-    high: float = math.inf
-    n: int = 30
-    table: str = ""
-
-    @property
-    def bounds(self) -> str:
-        """The bounds in words."""
-        if self.low == -math.inf:
-            return f"less than {self.high:g}"
-        over = self.high == math.inf
-        return f"more than {self.low:g}" if over else f"{self.low:g} to {self.high:g}"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Sentence of the thesis, restated, and its parts. where: table row or section."""
-
-    where: str
-    sentence: str
-    parts: tuple[Part, ...]
+MEAN: Function = partial(np.mean, axis=0)  # over policies
 
 
 # ---- Parts ----
@@ -221,13 +147,6 @@ def _within(
     )
 
 
-def _reserved(figure: str, low: float, high: float) -> Part:
-    """Bound the change of a metric of RH due to one reserved slot on the surge day."""
-    text = f"{figure} of RH with one slot reserved - none"
-    policies = ("rh", "rh:reserve=0")
-    return _part(text, Excess(), figure, policies, low, high, day("surge"))
-
-
 def _tight(fraction: float) -> Scenario:
     return day("surge", tight_fraction=fraction)
 
@@ -264,10 +183,6 @@ def _of_means(
 
 def _spread_pct(means: np.ndarray) -> np.ndarray:
     return np.asarray(100 * (means.max(axis=0) / means.min(axis=0) - 1))
-
-
-def _mean(means: np.ndarray) -> np.ndarray:
-    return np.asarray(means.mean(axis=0))
 
 
 def _opposed(means: np.ndarray) -> np.ndarray:
@@ -456,7 +371,21 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Section 5.5.6",
         "One reserved slot cuts RH's miss on the surge day, at the price of wait",
-        (_reserved("miss_pct", -math.inf, 0), _reserved("wait_min", 0, math.inf)),
+        tuple(
+            _part(
+                f"{figure} of RH with one slot reserved - none",
+                Excess(),
+                figure,
+                ("rh", "rh:reserve=0"),
+                low,
+                high,
+                day("surge"),
+            )
+            for figure, low, high in (
+                ("miss_pct", -math.inf, 0),
+                ("wait_min", 0, math.inf),
+            )
+        ),
     ),
     Claim(
         "Section 5.6",
@@ -572,12 +501,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "Sections 6.1 and 6.3",
         "FIFO, LCF and Balanced miss about 22 %",
-        (_part("mean miss_pct", OfMeans(_mean), "miss_pct", UNAWARE, 21.5, 22.5),),
+        (_part("mean miss_pct", OfMeans(MEAN), "miss_pct", UNAWARE, 21.5, 22.5),),
     ),
     Claim(
         "Section 5.5.1",
         "FIFO, LCF and Balanced miss about 23 %",
-        (_part("mean miss_pct", OfMeans(_mean), "miss_pct", UNAWARE, 22.5, 23.5),),
+        (_part("mean miss_pct", OfMeans(MEAN), "miss_pct", UNAWARE, 22.5, 23.5),),
     ),
     Claim(
         "Section 3.8, Remark 1",
@@ -995,96 +924,6 @@ CLAIMS: tuple[Claim, ...] = (
     ),
 )
 """Sentences, each with the numbers that decide it."""
-
-
-# ---- Verdicts ----
-
-
-def judged_claims(results: Results) -> Iterator[Entry]:
-    """Yield every sentence with its verdict."""
-    yield from (judge(claim, results) for claim in CLAIMS)
-    yield from of_records()
-
-
-def judge(claim: Claim, results: Results) -> Entry:
-    """Return the worst verdict on a claim's parts, with the reasons of those parts."""
-    verdicts, reasons = zip(*(_of_part(part, results) for part in claim.parts))
-    order = (CONTRADICTED, DIFFERENT, UNDECIDED, REPRODUCED)
-    verdict = min(verdicts, key=order.index)
-    reason = "; ".join(
-        text for text, judged in zip(reasons, verdicts) if judged == verdict
-    )
-    return Entry(claim.where, claim.sentence, verdict, reason=reason)
-
-
-def _of_part(part: Part, results: Results) -> tuple[str, str]:
-    printed, source = printed_number(part)
-    if printed is not None:
-        verdict = REPRODUCED if part.low <= printed <= part.high else CONTRADICTED
-        if verdict == CONTRADICTED or isinstance(part.measure, OfPrint):
-            return verdict, _reason(part, f"{printed:.4g} ({source})", verdict)
-    assert isinstance(part.measure, Measure)
-    n, statistic = results.replications or part.n, part.measure.statistic
-    values = results.sample(part.measure, n)
-    centre = float(statistic(*values))
-    half = half_width(deviation(statistic, values, n), n)
-    low, high = centre - half, centre + half
-    inside = part.low <= low and high <= part.high
-    outside = high < part.low or low > part.high
-    # equal values at few seeds do not show a deviation of 0
-    unsure = half == 0 and too_few(n, part.n)
-    verdict = DIFFERENT if outside else REPRODUCED if inside else UNDECIDED
-    verdict = UNDECIDED if unsure else verdict
-    interval = f" ± {half:.2f}" if math.isfinite(half) else " without an interval"
-    return verdict, _reason(part, f"{centre:+.2f}{interval}", verdict)
-
-
-def _reason(part: Part, number: str, verdict: str) -> str:
-    remark = "as said" if verdict == REPRODUCED else "needed"
-    return f"{part.text} {number}, {part.bounds} {remark}"
-
-
-def printed_number(part: Part) -> tuple[float | None, str]:
-    """Return the number from printed figures, or None, and the place of these."""
-    measure = part.measure
-    if isinstance(measure, OfPrint):
-        figures = measure.figures()
-        number = float(measure.function(np.array(figures)))
-        return number, measure.source or _source([measure.table], figures)
-    known = printed_figures(part.table)
-    if measure in known:
-        number, table = known[measure]
-        return number, f"Table {table}"
-    sources = [Measure(average, (source,)) for source in measure.sources]
-    of_means = isinstance(measure.statistic, Excess | OfMeans)
-    if not of_means or not known.keys() >= {*sources}:
-        return None, ""
-    numbers, tables = zip(*(known[source] for source in sources))
-    number = float(measure.statistic(*(np.array([value]) for value in numbers)))
-    return number, _source(tables, numbers)
-
-
-@cache
-def printed_figures(table: str) -> dict[Measure, tuple[float, str]]:
-    """Return the printed figure and the table per measure.
-
-    table: its id; if empty, the first table of means or tests that has the measure.
-    """
-    return {
-        cell.measure: (float(cell.figure), id)
-        for id in ([table] if table else ["5.3", *reversed(COUNTED)])
-        for cell in TABLES[id].cells
-    }
-
-
-def _source(tables: Sequence[str], figures: Sequence[float]) -> str:
-    names = " and ".join(
-        f"Table {id}" if id[0].isdigit() else id for id in dict.fromkeys(tables)
-    )
-    few = len(figures) <= MOST_LISTED
-    return (
-        f"{names}: {', '.join(f'{figure:g}' for figure in figures)}" if few else names
-    )
 
 
 def of_records() -> Iterator[Entry]:

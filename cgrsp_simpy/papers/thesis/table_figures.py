@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
 
 from cgrsp_simpy.analysis.statistics import mean, paired_difference
 from cgrsp_simpy.base.table import grouped
 from cgrsp_simpy.papers.ledger import DIFFERENT, REPRODUCED, UNDECIDED
 from cgrsp_simpy.papers.thesis.experiments import (
+    COLUMNS,
     COUNTED,
     MONTH,
     NAMES,
@@ -21,14 +21,15 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Source,
     number_in,
 )
-from cgrsp_simpy.papers.thesis.experiments import FIGURES as MEASURED
 from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import judged
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
-    Figures,
+    Canvas,
+    Gallery,
     Handles,
     Row,
+    distinct,
     numbers,
     where,
 )
@@ -43,7 +44,7 @@ KINDS = ("quiet", "normal", "surge", "hectic")  # kinds of days, in drawing orde
 COLOURS = {REPRODUCED: "#7d9bb8", UNDECIDED: "#c4c4c4", DIFFERENT: MISSED}
 
 
-FIGURES = Figures("figure_")
+FIGURES = Gallery("figure")
 
 
 def compared(rows: Sequence[Row]) -> str:
@@ -94,7 +95,7 @@ def table_rows(id: str, results: Results) -> list[Row]:
     "Seven policies on a normal and on a hectic day",
     (6.3, 5.6),
     needs=("5.2", "5.5"),
-    seen=compared,
+    sentence=compared,
 )
 def benchmark(results: Results) -> list[Row]:
     """Return seven policies on the normal and the hectic day.
@@ -162,7 +163,7 @@ day_types = FIGURES.add(
     "Day types: wait and miss of ten policies",
     (6.3, 7.8),
     needs=("5.5",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.5"),
 )
 
@@ -193,7 +194,7 @@ tightness = FIGURES.add(
     "Missed deadlines by share of tight deadlines, surge day",
     (6.3, 4.0),
     needs=("5.6",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.6"),
 )
 
@@ -208,7 +209,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
 
 def _lines(ax: Axes, rows: Sequence[Row]) -> None:
     """Draw one line per policy over the numbers in the names of the rows."""
-    x = [number_in(name) for name in dict.fromkeys(row["row"] for row in rows)]
+    x = [number_in(name) for name in distinct(rows, "row")]
     lines = grouped(rows, lambda row: _ours(row["column"]))
     series = {
         name: (numbers(line, "reproduced"), numbers(line, "half_width_95"))
@@ -277,7 +278,7 @@ def kinds_of_days(results: Results) -> list[Row]:
             "n": wait.n,
         }
         for kind in KINDS
-        for policy in dict.fromkeys(row["policy"] for row in results.days)
+        for policy in distinct(results.days, "policy")
         for source in [Source(f"{MONTH} {kind}", policy, "wait_min")]
         for wait in [mean(results.values(source, months))]
     ]
@@ -301,7 +302,7 @@ def lateness(results: Results) -> list[Row]:
             where(table, row=name, column=figure)[0] for name in ("Adaptive", "CADR")
         )
         mine, its = (
-            results.values(Source(MONTH, policy, MEASURED[figure]), one["n"])
+            results.values(Source(MONTH, policy, COLUMNS[figure]), one["n"])
             for policy in ("adaptive", "cadr")
         )
         ours = paired_difference(mine, its)
@@ -338,7 +339,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     ]
 
 
-@lateness.says
+@lateness.describes
 def _(rows: Sequence[Row]) -> str:
     ours, theirs = (
         ", ".join(_front(rows, column)) for column in ("reproduced", "published")
@@ -414,7 +415,7 @@ slots = FIGURES.add(
     "Wait and miss by number of slots, hectic day (Table 5.7)",
     (6.3, 3.6),
     needs=("5.7",),
-    seen=compared,
+    sentence=compared,
     rows=partial(table_rows, "5.7"),
 )
 
@@ -436,7 +437,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     " and 5.9)",
     (6.3, 4.4),
     needs=("5.8", "5.9"),
-    seen=compared,
+    sentence=compared,
 )
 def thresholds(results: Results) -> list[Row]:
     """Return Tables 5.8 and 5.9."""
@@ -468,7 +469,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     "Slots reserved by RH, surge day (Table 5.10)",
     (6.3, 3.2),
     needs=("5.10",),
-    seen=compared,
+    sentence=compared,
 )
 def reservations(results: Results) -> list[Row]:
     """Return the surge day of Table 5.10."""
@@ -499,7 +500,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
     "Every compared cell: published against reproduced",
     (6.3, 5.0),
     needs=COUNTED,
-    seen=compared,
+    sentence=compared,
 )
 def cells(results: Results) -> list[Row]:
     """Return every counted cell."""

@@ -166,9 +166,9 @@ class Judged:
             place,
             f"{self.row}, {column}",
             self.verdict,
-            self.printed,
-            self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
-            "; ".join(filter(None, reasons)),
+            printed=self.printed,
+            ours=self.ours if math.isnan(self.half_width) else f"{self.ours} ± {half}",
+            reason="; ".join(filter(None, reasons)),
         )
 
 
@@ -198,7 +198,7 @@ def _judge(table: Table, cell: Cell, results: Results, n: int) -> Judged:
         cell.part,
         cell.printed,
         f"{ours:.{max(2, decimals(cell.figure))}f}",
-        half_width(sd, n) if math.isfinite(sd) else math.nan,
+        z_limit(n) * sd if math.isfinite(sd) else math.nan,
         n,
         z if math.isfinite(z) or verdict == DIFFERENT else math.nan,
         verdict,
@@ -266,13 +266,12 @@ def z_score(printed: float, ours: float, error: float, rounded: float) -> float:
     )
 
 
-def half_width(sd: float, n: float) -> float:
-    """Half of the 95 % interval of a statistic over n seeds (thesis Section 5.1.3)."""
-    return z_limit(n) * sd
-
-
 def z_limit(n: float) -> float:
-    """Return t* of n seeds, which bounds |z| in 95 % of cells: 2.045 for 30."""
+    """Return t* of n seeds, which bounds |z| in 95 % of cells: 2.045 for 30.
+
+    Also the half width of a 95 % interval, in standard deviations of the statistic
+    (thesis Section 5.1.3).
+    """
     return float(scipy.special.stdtrit(n - 1, 0.975))
 
 
@@ -292,10 +291,10 @@ def verdict_of(z: float, n: int, printed: int) -> str:
 
     Too few seeds can show a difference, but no agreement; equal values show neither.
     """
-    beyond = abs(z) > z_limit(n)
-    if too_few(n, printed):
-        return DIFFERENT if beyond and math.isfinite(z) else UNDECIDED
-    return UNDECIDED if math.isnan(z) else DIFFERENT if beyond else REPRODUCED
+    few = too_few(n, printed)
+    if abs(z) > z_limit(n):
+        return UNDECIDED if few and math.isinf(z) else DIFFERENT
+    return UNDECIDED if few or math.isnan(z) else REPRODUCED
 
 
 def decimals(printed: str) -> int:

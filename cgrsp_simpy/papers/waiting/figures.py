@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib import rcParams
-from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
 from cgrsp_simpy.base.arrays import Floats
@@ -36,20 +35,20 @@ from cgrsp_simpy.papers.waiting.run_figures import (
     best,
     curves,
     differences,
+    filled,
     gain,
-    lines_of,
     measured,
     of,
     ranked,
-    said,
 )
 from cgrsp_simpy.plots import marks
 from cgrsp_simpy.plots.figure import (
+    Canvas,
     Figure,
-    Figures,
     Gallery,
     Handles,
     Row,
+    distinct,
     markdown,
     numbers,
     where,
@@ -79,7 +78,33 @@ RUN_ERRORS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 Line = tuple[str, WaitingPolicy, Mispredictions]  # (name of the line, policy, errors)
 
 
-FIGURES = Figures("waiting_", Runs, columns=99, handlelength=2.6)
+def _intro(runs: Runs) -> list[str]:
+    return [
+        (
+            "# Figures of the waiting policies, drawn from this package's formulas and"
+            " runs"
+        ),
+        (
+            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and"
+            " Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A"
+            " price is relative to that of renting for every job; an"
+            " opportunity cost is P w with P in US cents per hour of an"
+            " m5.large; the number after ± is the half width of a 95 %"
+            " interval. Next to each picture is the CSV of its data. All of"
+            " them: `cgrsp papers figures waiting --out figures/waiting`."
+        ),
+        (
+            f"Figures 15 to 22: {runs.description}. One run each, of"
+            f" {many(runs.source.jobs, 'job', ',')} (Figure 17: {runs.few.jobs:,}),"
+            " with intervals from its batches. All policies serve the same jobs, so"
+            " differences are more precise than means; the bars show intervals of"
+            " differences. Figure 17 is simulated event by event, on few"
+            " days: most of its intervals are wider than the differences."
+        ),
+    ]
+
+
+FIGURES = Gallery("waiting", Runs, _intro, columns=99, handlelength=2.6)
 
 
 def numbered(number: int, title: str, note: Any, **more: Any) -> Figure:
@@ -109,10 +134,10 @@ def by_run_errors(scenario: Callable[[Mispredictions], Scenario]) -> list[Point]
     ]
 
 
-def run_errors_said(wait: str) -> Callable[[list[Row]], str]:
+def on_run_errors(wait: str) -> Callable[[list[Row]], str]:
     """Return a function that describes ljw with mispredictions. wait: a column."""
     (over, under), unit = KINDS, wait.removeprefix("wait_")
-    return said(
+    return filled(
         "If half of the short jobs are taken for long, the mean wait goes from {}"
         f" {unit} to {{}} {unit} and the price from {{:.3f}} to {{:.3f}}; if half of"
         f" the long ones are taken for short, the wait goes to {{}} {unit} and the"
@@ -211,7 +236,7 @@ def declare(
     title: str,
     note: str,
     panels: Sequence[Panel],
-    seen: Callable[[list[Row]], str],
+    sentence: Callable[[list[Row]], str],
     *,
     lines: Sequence[Line] = (),
     servers: Sequence[int] = COUNTS,
@@ -257,7 +282,7 @@ def declare(
         long_note if reference else note,
         rows=rows,
         draw=curves(x, *panels),
-        seen=seen,
+        sentence=sentence,
         options=_options if reference else "",
     )
 
@@ -292,7 +317,7 @@ CELLS = (
     note="m5.large, rented on demand or bought for three years",
     stem="waiting_table_1",
     head="Table 1",
-    seen=said(
+    sentence=filled(
         "A fixed machine is cheaper if it is busy more than {:.0f} % of the time.",
         lambda rows: [
             100 * row["normalized_price"]
@@ -349,7 +374,7 @@ declare(
     "All jobs wait: price and wait",
     BOTH,
     (PRICED, WAITED),
-    said(
+    filled(
         "From s = 101 to 120 the wait falls from {} s (simulation: {}) to {} s, and the"
         " price rises by {}.",
         lambda rows: (
@@ -387,7 +412,7 @@ declare(
             lines=(DISCOUNT,),
         ),
     ),
-    seen=said(
+    sentence=filled(
         (
             "The price is lowest with s = {1} machines, P = {0:.3f}; the"
             " last one is busy {2} of the time (simulation)."
@@ -427,7 +452,7 @@ declare(
     "All jobs wait up to a threshold: price by maximum wait b",
     BETWEEN,
     (PRICED,),
-    said(
+    filled(
         (
             "The longer jobs may wait, the fewer machines are best. The"
             " lowest price is {}."
@@ -435,7 +460,7 @@ declare(
         lambda rows: [
             ", ".join(
                 f"{price:.3f} at s = {s} ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
                 if name != "ajw"
                 for price, s in [best(rows, name)]
             )
@@ -450,12 +475,12 @@ declare(
     "All jobs wait up to a threshold: wait by maximum wait b",
     BETWEEN,
     (WAITED,),
-    said(
+    filled(
         "At s = 101 the mean wait is {}.",
         lambda rows: [
             ", ".join(
                 f"{three_digits(at(rows, name, 'wait_s', servers=101))} s ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
             )
         ],
     ),
@@ -467,7 +492,7 @@ declare(
     "Short waits wait, and all jobs wait up to a threshold: wait",
     BOTH,
     (WAITED,),
-    said(
+    filled(
         "The wait under sww is longest at s = {2}, {0} s, where it is {1} s under"
         " ajw-t.",
         lambda rows: [
@@ -490,7 +515,7 @@ declare(
     "Short waits wait: price if waits are over-predicted",
     OVER,
     (PRICED,),
-    said(
+    filled(
         "Over-predicting 5 % of the waits raises the least price by {} and moves it"
         " from s = {} to {}.",
         lambda rows: (
@@ -505,7 +530,7 @@ declare(
     "Short waits wait: wait if waits are over-predicted",
     OVER,
     (WAITED,),
-    said(
+    filled(
         "At s = 98 over-predicting 5 % of the waits shortens the mean wait from {} s to"
         " {} s (simulation).",
         lambda rows: [
@@ -520,7 +545,7 @@ declare(
     "Short waits wait: wait if waits are under-predicted",
     UNDER,
     (WAITED,),
-    said(
+    filled(
         "Under-predicting half of the waits lengthens the mean wait by {} at s = 80,"
         " where many jobs should not wait, and by {} at s = 104.",
         lambda rows: [
@@ -539,7 +564,7 @@ declare(
     "Long jobs wait: price and wait by t, 101 machines",
     BOTH,
     draw=curves("short_s", PRICED, WAITED),
-    seen=said(
+    sentence=filled(
         (
             "With t = 180 s the mean wait is {} s (simulation: {}) instead"
             " of {} s, at a price {} higher."
@@ -586,7 +611,7 @@ declare(
         WAITED,
         COSTLY,
     ),
-    run_errors_said("wait_s"),
+    on_run_errors("wait_s"),
     points=lambda runs: by_run_errors(
         lambda errors: Scenario(
             runs.exponential, waiting_policy("ljw"), TIGHT, errors=errors
@@ -602,7 +627,7 @@ declare(
         PRICED,
         WAITED._replace(high=700),
     ),
-    said(
+    filled(
         "At s = 98 the mean wait is {} s under the compound policy and {} s under ljw"
         " (simulation); below s = {} ljw has no steady state.",
         lambda rows: (
@@ -616,7 +641,7 @@ declare(
     lines=named("compound", "ljw"),
     servers=NARROW,
 )
-COSTS_SAID = said(
+ON_COSTS = filled(
     ("Opportunity costs of a job's wait at s = 101, in ascending order (cents): {}."),
     lambda rows: [ranked(rows, "opportunity_cents", servers=101)],
 )
@@ -625,7 +650,7 @@ declare(
     "Opportunity cost of waiting, first come, first served",
     BOTH,
     (COSTLY._replace(high=1.4),),
-    COSTS_SAID,
+    ON_COSTS,
     lines=named(*WITH_WAIT),
     servers=NARROW,
 )
@@ -637,7 +662,7 @@ declare(
     "Opportunity cost of waiting, shortest job first",
     SIMULATED,
     (COSTLY,),
-    COSTS_SAID,
+    ON_COSTS,
     points=lambda runs: over_servers(
         runs.exponentials(1 / 16), named(*WITH_WAIT), MARKS[:-1], "sjf"
     ),
@@ -661,7 +686,7 @@ AS_PRINTED = "compound, Eq. 26 as printed"
     draw=curves(
         "servers", Panel("error_pct", "wait by formula, error (%)", lines=(0,))
     ),
-    seen=said(
+    sentence=filled(
         (
             "Up to s = 93 the load of the long jobs alone exceeds the"
             " number of machines, and the error of Eq. 26 as printed is {}"
@@ -738,7 +763,7 @@ SHOWN = 1500  # needs in the scatter, the most frequent ones
     lambda runs: runs.description,
     options=_options,
     size=(6.3, 5.0),
-    seen=said(
+    sentence=filled(
         (
             "{:.0f} % of the jobs arrive within a second of the previous"
             " one; {:.0f} % run for less than 3 min, and account for {} %"
@@ -875,7 +900,7 @@ def _on_cheapest(
     )
 
 
-POLICIES_SAID = said(
+ON_POLICIES = filled(
     (
         "The compound policy is cheapest with {0} machines, P = {1},"
         " at a mean wait of {2} h. With as many machines, njw costs {3}"
@@ -906,7 +931,7 @@ declare(
     "The policies on the workload, first come, first served",
     "",
     TRIPLE,
-    POLICIES_SAID,
+    ON_POLICIES,
     points=_policies,
     x="machines",
     reference="compound",
@@ -920,11 +945,11 @@ declare(
     "The policies on the workload, shortest job first",
     "",
     TRIPLE,
-    POLICIES_SAID,
+    ON_POLICIES,
     points=lambda runs: [
-        each
-        for each in _policies(runs, order="sjf", source=runs.few)
-        if each[1] in runs.workload.machines[::2]
+        (line, machines, scenario)
+        for line, machines, scenario in _policies(runs, order="sjf", source=runs.few)
+        if machines in runs.workload.machines[::2]
     ],
     x="machines",
     reference="compound",
@@ -935,7 +960,7 @@ declare(
     "The compound policy on the workload, by t and b",
     "; lines: maximum wait b",
     TRIPLE,
-    said(
+    filled(
         (
             "If t increases from 3 to 30 min, the mean wait goes {}, and"
             " the price with b = 24 h from {:.3f} to {:.3f}."
@@ -944,7 +969,7 @@ declare(
             ", ".join(
                 f"from {three_digits(at(rows, name, 'wait_h', short_min=3))} to"
                 f" {three_digits(at(rows, name, 'wait_h', short_min=30))} h ({name})"
-                for name in lines_of(rows)
+                for name in distinct(rows, "line")
             ),
             *(at(rows, "b = 24 h", "normalized_price", short_min=t) for t in (3, 30)),
         ),
@@ -967,7 +992,7 @@ declare(
     "The compound policy on the workload, with mispredictions",
     "; lines: share of waits mispredicted",
     TRIPLE,
-    said(
+    filled(
         "Mispredicting 10 % of the running times raises the price by {}, mispredicting"
         " 10 % of the waits by {}.",
         lambda rows: [
@@ -1014,7 +1039,7 @@ declare(
     "Short waits wait on the workload, waits over-predicted",
     "; lines: sww, work-conserving, by share over-predicted, and njw",
     (PRICED, HOURLY),
-    said(
+    filled(
         "With {} machines the price goes from {:.3f} to {:.3f} with 3 % and {:.3f} with"
         " 10 % of the waits over-predicted, {:.3f} under njw; the mean wait from {} h"
         " to {} h and {} h.",
@@ -1043,7 +1068,7 @@ declare(
     "Short waits wait on the workload, waits under-predicted",
     "; lines: sww by share of long waits under-predicted, and ajw-t",
     (HOURLY,),
-    said(
+    filled(
         "Under-predicting half of the waits moves the mean wait {}.",
         lambda rows: [
             ", and ".join(
@@ -1064,7 +1089,7 @@ declare(
     "Long jobs wait on the workload, running times mispredicted",
     "",
     TRIPLE,
-    run_errors_said("wait_h"),
+    on_run_errors("wait_h"),
     points=lambda runs: by_run_errors(
         lambda errors: runs.workload.scenario(
             runs.workload.policies["ljw"], runs.workload.ample, errors=errors
@@ -1074,35 +1099,6 @@ declare(
     reference="ljw",
 )
 
-
-def _intro(runs: Runs) -> list[str]:
-    return [
-        (
-            "# Figures of the waiting policies, drawn from this package's formulas and"
-            " runs"
-        ),
-        (
-            "After Ambati, Bashir, Irwin and Shenoy, “Modeling and"
-            " Analyzing Waiting Policies for Cloud-Enabled Schedulers”. A"
-            " price is relative to that of renting for every job; an"
-            " opportunity cost is P w with P in US cents per hour of an"
-            " m5.large; the number after ± is the half width of a 95 %"
-            " interval. Next to each picture is the CSV of its data. All of"
-            " them: `cgrsp papers figures waiting --out figures/waiting`."
-        ),
-        (
-            f"Figures 15 to 22: {runs.description}. One run each, of"
-            f" {many(runs.source.jobs, 'job', ',')} (Figure 17: {runs.few.jobs:,}),"
-            " with intervals from its batches. All policies serve the same jobs, so"
-            " differences are more precise than means; the bars show intervals of"
-            " differences. Figure 17 is simulated event by event, on few"
-            " days: most of its intervals are wider than the differences."
-        ),
-    ]
-
-
-GALLERY = Gallery("waiting", Runs, FIGURES, _intro)
-draw_figures = GALLERY.draw
 
 # ---- the figure of a plan ----
 

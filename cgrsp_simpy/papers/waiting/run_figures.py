@@ -14,14 +14,21 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from cgrsp_simpy.analysis.statistics import Mean
 from cgrsp_simpy.base.checks import InputError, require
 from cgrsp_simpy.base.table import half
 from cgrsp_simpy.plots import marks
-from cgrsp_simpy.plots.figure import Draw, Handles, Row, numbers, where
+from cgrsp_simpy.plots.figure import (
+    Canvas,
+    Draw,
+    Handles,
+    Row,
+    distinct,
+    numbers,
+    where,
+)
 from cgrsp_simpy.plots.parts import (
     Several,
     hollow,
@@ -302,7 +309,7 @@ def curves(x: str, *panels: Panel) -> Draw:
     """
 
     def draw(canvas: Canvas, rows: list[Row]) -> Handles:
-        by_name = _looks(lines_of(rows))
+        by_name = _looks(distinct(rows, "line"))
         for ax, panel in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels):
             drawn = {
                 name: _curve(ax, where(rows, line=name), x, panel, by_name[name])
@@ -321,7 +328,7 @@ def curves(x: str, *panels: Panel) -> Draw:
             ):
                 ax.set_ylim(0, 2.5 * max(values))  # longer intervals end in arrowheads
             whole_numbers(ax.xaxis)
-        printed = lines_of(where(rows, **{"from": "printed"}))
+        printed = distinct(where(rows, **{"from": "printed"}), "line")
         rings = [key(**hollow(by_name[name])) for name in printed]
         return [
             *drawn.values(),
@@ -362,16 +369,11 @@ def _curve(ax: Axes, rows: Sequence[Row], x: str, panel: Panel, look: Look) -> L
 # ---- what is read from the rows ----
 
 
-def said(
+def filled(
     text: str, values: Callable[[list[Row]], Sequence[Any]]
 ) -> Callable[[list[Row]], str]:
     """Return a function that fills a sentence with values of the rows."""
     return lambda rows: text.format(*values(rows))
-
-
-def lines_of(rows: Sequence[Row]) -> list[str]:
-    """Return the names of the lines, in order."""
-    return list(dict.fromkeys(row["line"] for row in rows))
 
 
 def of(rows: Sequence[Row], line: str, **x: float) -> list[Row]:

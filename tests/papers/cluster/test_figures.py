@@ -77,7 +77,7 @@ def test_paired_differences_decide_which_schedulers_differ():
     """Intervals of all overlap; at each seed easy has less than hps."""
     known = {"fifo": [11, 4, 6, 8], "hps": [3, 6, 7, 10], "easy": [2, 4, 6, 8]}
     rows = of_made_up_runs(known)
-    text = FIGURES["metrics"].seen(rows)
+    text = FIGURES["metrics"].sentence(rows)
     assert "starved: less under easy, more under none;" in text
     (row,) = where(rows, scheduler="easy")
     column = f"wait_s_more_than_{REFERENCE}"

@@ -1,4 +1,4 @@
-"""The searches of the paper: hopes, plans built from them, and the loop of Algorithm 2;
+"""The searches of the paper: targets, plans built from them, and Algorithm 2's loop;
 the network, its optimiser, and the agent that learns with them.
 """
 
@@ -24,8 +24,8 @@ from cgrsp_simpy.papers.dag.searches import (
     double_q,
     factors,
     greedy,
-    hopes,
     rtgs,
+    target_loads,
     woa,
     worl_rtgs,
 )
@@ -75,17 +75,22 @@ def test_loads_are_of_all_nodes_on_the_gpu():
     ]
 
 
-def test_hopes_lie_a_factor_of_the_distance_to_either_side_of_the_target():
+def test_target_loads_lie_a_factor_of_the_distance_to_either_side_of_the_target():
     target, current, factor = np.full(200, 10.0), np.full(200, 4.0), np.full(200, 0.5)
-    assert set(hopes(target, current, factor, np.random.default_rng(0)).tolist()) == {
+    assert set(
+        target_loads(target, current, factor, np.random.default_rng(0)).tolist()
+    ) == {
         7.0,
         13.0,
     }
     assert set(
-        hopes(target, current, 3 * factor, np.random.default_rng(0)).tolist()
+        target_loads(target, current, 3 * factor, np.random.default_rng(0)).tolist()
     ) == {1.0, 19.0}
     # not clipped
-    assert hopes(target, current, 4 * factor, np.random.default_rng(0)).min() == -2.0
+    assert (
+        target_loads(target, current, 4 * factor, np.random.default_rng(0)).min()
+        == -2.0
+    )
 
 
 def test_greedy_by_hand():
@@ -366,7 +371,7 @@ def test_turns_follow_the_first_nodes_of_units(work, units, part):
     assert (turns.mean_s, turns.part.tolist()) == (sum(units) / 3, part)
 
 
-def test_the_deviation_is_the_distance_from_the_hopes():
+def test_the_deviation_is_the_distance_from_the_targets():
     # from last to first
     graph = cg.dag.Graph(
         np.arange(5.0, 17.0),
@@ -376,17 +381,17 @@ def test_the_deviation_is_the_distance_from_the_hopes():
     )
     problem = cg.dag.Problem(graph, cg.dag.Servers(3, tflops=(1.0, 2.0)).platform())
     agent = Agent(Turns(problem))
-    hopes = np.random.default_rng(1).uniform(10, 80, (2, 12))
-    plans = agent.explore(hopes)
+    targets = np.random.default_rng(1).uniform(10, 80, (2, 12))
+    plans = agent.explore(targets)
     assert agent.deviations == pytest.approx(
-        np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).tolist()
+        np.abs(targets - node_loads_s(problem, plans)).sum(axis=1).tolist()
     )
 
 
 @pytest.mark.parametrize("paced", [False, True])
 def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
-    # works 2 and 2, hopes 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced -|4 - 4|
-    # / 2; then -|3 - 4| / 2
+    # works 2 and 2, targets 4 and 3, mean load 2: on one GPU -|4 - 2| / 2, paced
+    # -|4 - 4| / 2; then -|3 - 4| / 2
     seen = []
     monkeypatch.setattr(
         "cgrsp_simpy.papers.dag.searches.double_q",
@@ -408,26 +413,26 @@ def test_goals_of_an_episode_of_two_turns(monkeypatch, paced):
     assert (online[:, 1] == -np.inf).all() and np.isfinite(online[:, 0]).all()
 
 
-def learn(agent, hopes, episodes):
+def learn(agent, targets, episodes):
     for _ in range(episodes):
-        agent.explore(hopes)
+        agent.explore(targets)
         agent.learn()
 
 
-def by_chance(problem, hopes):
-    """The distance of random plans from the hopes."""
+def by_chance(problem, targets):
+    """The distance of random plans from the targets."""
     plans = random_units(problem, 1000, np.random.default_rng(0))
-    return np.abs(hopes - node_loads_s(problem, plans)).sum(axis=1).mean()
+    return np.abs(targets - node_loads_s(problem, plans)).sum(axis=1).mean()
 
 
 @pytest.mark.slow
 def test_the_agent_learns_to_put_all_on_one_gpu_if_that_is_hoped_for():
     problem = twelve()
     agent = Agent(Turns(problem))
-    hopes = np.full((1, 12), problem.graph.work_tflop.sum())
-    learn(agent, hopes, 60)
-    own = np.abs(hopes - node_loads_s(problem, agent.plan(hopes))).sum()
-    assert own < 0.5 * by_chance(problem, hopes)
+    targets = np.full((1, 12), problem.graph.work_tflop.sum())
+    learn(agent, targets, 60)
+    own = np.abs(targets - node_loads_s(problem, agent.plan(targets))).sum()
+    assert own < 0.5 * by_chance(problem, targets)
 
 
 def test_random_choices_go_to_gpus_with_the_memory():

@@ -18,8 +18,9 @@ def test_the_log_of_the_figure_is_named_with_its_licence():
             "e2e_s": 1,
         }
     ]
-    assert "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)" in gpus.seen(
-        rows
+    assert (
+        "AzureLLMInferenceTrace_code (Azure Public Dataset, CC BY 4.0)"
+        in gpus.sentence(rows)
     )
     assert gpus.options(runs) == " trace=FILE"
     assert gpus.options(llm.Runs()) == ""

@@ -21,7 +21,6 @@ from cgrsp_simpy.papers.thesis.experiments import known_directory
 from cgrsp_simpy.papers.thesis.figures import (
     FIGURES,
     architecture,
-    draw_figures,
 )
 from cgrsp_simpy.papers.thesis.printed import IDS, run_tables
 from cgrsp_simpy.papers.thesis.published import JOBS_OF_TYPES, PRINTED
@@ -68,7 +67,7 @@ def test_all_figures_are_drawn_from_existing_runs_with_an_index(
 
     monkeypatch.setattr("cgrsp_simpy.studies.replicate.as_they_come", nothing_to_do)
     before = set(plt.get_fignums())
-    paths = draw_figures(tmp_path, runs_from=runs)
+    paths = FIGURES.draw(tmp_path, runs_from=runs)
     assert set(plt.get_fignums()) == before
     assert {path.name for path in paths} == {path.name for path in tmp_path.iterdir()}
     assert len(paths) == 4 * len(FIGURES) + 1
@@ -187,7 +186,7 @@ def test_the_snapshots_lie_in_the_windows_that_are_printed():
 
 def drawn_rows(tmp_path, id, **changed):
     """The rows of a figure as its command writes them."""
-    (path, *_) = draw_figures(tmp_path, (id,), **changed)
+    (path, *_) = FIGURES.draw(tmp_path, (id,), **changed)
     return FIGURES[id].read(path.read_text(encoding="utf-8"))
 
 

@@ -13,6 +13,13 @@ from cgrsp_simpy.papers.ledger import (
     UNDECIDED,
 )
 from cgrsp_simpy.papers.thesis import statements
+from cgrsp_simpy.papers.thesis.claims import (
+    Claim,
+    OfPrint,
+    Part,
+    judge,
+    printed_number,
+)
 from cgrsp_simpy.papers.thesis.experiments import (
     HECTIC,
     Excess,
@@ -23,18 +30,10 @@ from cgrsp_simpy.papers.thesis.experiments import (
     mean_of,
 )
 from cgrsp_simpy.papers.thesis.published import PRINTED
-from cgrsp_simpy.papers.thesis.statements import (
-    CLAIMS,
-    Claim,
-    OfPrint,
-    Part,
-    judge,
-    printed_number,
-)
 
 ARITHMETIC = [
     claim
-    for claim in CLAIMS
+    for claim in statements.CLAIMS
     if all(isinstance(part.measure, OfPrint) for part in claim.parts)
 ]
 CONFIRMED = {
@@ -89,7 +88,9 @@ def test_arithmetic_on_printed_figures_confirms_few_sentences():
     confirmed = {text for text, result in verdicts.items() if result == REPRODUCED}
     assert len(effects) == len(PRINTED["5.3"].rows) == 13
     assert confirmed == CONFIRMED | effects
-    assert len({(claim.where, claim.sentence) for claim in CLAIMS}) == len(CLAIMS)
+    assert len({(claim.where, claim.sentence) for claim in statements.CLAIMS}) == len(
+        statements.CLAIMS
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,9 @@ def test_arithmetic_on_printed_figures_confirms_few_sentences():
     ],
 )
 def test_printed_figures_contradict_a_sentence(sentence, reason):
-    (claim,) = [each for each in CLAIMS if each.sentence.startswith(sentence)]
+    (claim,) = [
+        each for each in statements.CLAIMS if each.sentence.startswith(sentence)
+    ]
     entry = judge(claim, Given([1.0, 1.0]))
     assert entry.verdict == CONTRADICTED
     assert reason in entry.reason
@@ -164,7 +167,7 @@ def test_a_printed_number_equals_its_statistic():
     assert number(least)[0] == 7.54
     tied = next(
         part.measure
-        for claim in CLAIMS
+        for claim in statements.CLAIMS
         for part in claim.parts
         if part.text == "hectic: Cohen's d of miss_pct, SPT against EDF"
     )

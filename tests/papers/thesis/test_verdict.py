@@ -62,7 +62,6 @@ def test_a_jackknife_of_two_seeds_has_no_deviation():
 @pytest.mark.parametrize("n", [2, 3, 10, 30, 1000])
 def test_the_limit_of_z_is_students(n):
     assert verdict.z_limit(n) == pytest.approx(stats.t.ppf(0.975, n - 1))
-    assert verdict.half_width(2.0, n) == pytest.approx(2 * stats.t.ppf(0.975, n - 1))
 
 
 @pytest.mark.parametrize(

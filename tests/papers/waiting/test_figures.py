@@ -8,7 +8,7 @@ import pytest
 from support import canvas_of, check_refused, rows_of
 
 import cgrsp_simpy as cg
-from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs, draw_figures
+from cgrsp_simpy.papers.waiting.figures import FIGURES, Runs
 
 SMALL = {"jobs": 100, "trials": 2}  # and 1800 for Figures 15 to 22
 
@@ -59,7 +59,7 @@ def test_a_log_with_jobs_larger_than_a_fixed_machine_is_drawn_without_ajw(caplog
 @pytest.mark.parametrize("run_s", [[60.0], [0.0, 0.0]])  # no work
 def test_a_log_without_work_is_rejected(run_s, tmp_path):
     check_refused(
-        lambda: draw_figures(tmp_path, ("16",), trace=listed(run_s), **SMALL), "jobs"
+        lambda: FIGURES.draw(tmp_path, ("16",), trace=listed(run_s), **SMALL), "jobs"
     )
 
 

@@ -147,13 +147,14 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         raise InputError(f"{name} has no tables; papers with tables: {others}")
     for id in ids:
         check_one_of("table", id, paper.ids)
-    parameters, how = paper.table_parameters, dict[str, Any]()
     options = ("seeds", "policies", "out")
-    useless = [option for option in options if option not in parameters]
+    useless = [option for option in options if option not in paper.table_parameters]
     check_omitted(args, useless, f"omitted: the tables of {name} do not use it")
-    for option in ("policies", "out"):
-        if getattr(args, option) is not None:
-            how[option] = getattr(args, option)
+    how: dict[str, Any] = {
+        option: getattr(args, option)
+        for option in ("policies", "out")
+        if getattr(args, option) is not None
+    }
     known = _known(paper.table_parameters, name)
     how |= _values(args.words, known, hints(paper.table), f"{name} has")
     if name == "thesis":

@@ -255,11 +255,8 @@ def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
 
 def _replay(args: argparse.Namespace) -> Answer:
     worded, result = replayed(args, args.trace)
-    rows, changes, names = (
-        result.rows,
-        result.what_if(args.what_if),
-        result.explained_by,
-    )
+    rows, names = result.rows, result.explained_by
+    changes = result.what_if(args.what_if)
     content = document(
         result.scenario.name,
         rows,

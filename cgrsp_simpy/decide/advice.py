@@ -474,7 +474,7 @@ class Advice(Results):
             *(self._today, self._late, self._first, self._by_hour),
             *(self._bad, self._worse, self._priced),
         )
-        return [text for part in parts if (text := part())]
+        return [text for text in (part() for part in parts) if text]
 
     def _today(self) -> str:
         miss, wait = (

@@ -197,11 +197,8 @@ class Dispatches:
         holds, units, c = self.holds, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + holds.delay_s[v]
-        missed, late_s = (
-            holds.miss(c, g, v, slack),
-            holds.late_s(c, g, v, slack),
-        )
-        usd = units.wait * wait_s + units.miss * missed + units.late * late_s
+        usd = units.wait * wait_s + units.miss * holds.miss(c, g, v, slack)
+        usd += units.late * holds.late_s(c, g, v, slack)
         return np.asarray(
             self.levels[c].weight * usd + units.rent * holds.rent_usd[c, g]
         )
@@ -240,11 +237,7 @@ class Dispatches:
         The lower bounds have shape (remaining entries of `steps`, types). least: result
         of `least`.
         """
-        holds, units, weight = (
-            self.holds,
-            self.units,
-            self.levels[job.c].weight,
-        )
+        holds, units, weight = self.holds, self.units, self.levels[job.c].weight
         first = int(np.searchsorted(self.steps, int(job.submit_s / self.step_s)))
         cost: np.ndarray = least[job.c, first:] - units.wait * weight * job.submit_s
         v, types = self.kind[first:], np.arange(cost.shape[1])

@@ -16,7 +16,7 @@ from dataclasses import asdict, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import cloudpickle
 
@@ -174,8 +174,7 @@ class State:
                 require(number <= MOST_JOBS, f"jobs {name}", number, most)
         if table.get("wake_s", 0.0) is None:
             table["wake_s"] = math.inf
-        state: Self = part_of(cls, table, "")
-        return state
+        return cast(Self, part_of(cls, table, ""))
 
     def table(self) -> dict[str, Any]:
         """Return the state as a table for JSON, in which infinity becomes null."""

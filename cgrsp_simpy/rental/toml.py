@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -161,8 +161,7 @@ def _workload(table: Any, path: Path) -> Workload:
     )
     keys = [item.name for item in fields(kind) if item.name != "deadlines"]
     check_keys("[workload]", table, (*keys, "rates", "trace", "job", "class", *names))
-    workload: Workload = part_of(kind, {**table, "deadlines": deadlines}, "workload")
-    return workload
+    return cast(Workload, part_of(kind, {**table, "deadlines": deadlines}, "workload"))
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:

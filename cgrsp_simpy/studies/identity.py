@@ -298,7 +298,7 @@ class Identity:
             for name, value in held.items()
             if isinstance(value, code)
             or callable(value)
-            or (isinstance(value, kind) and not _is_pythons(name))
+            or (isinstance(value, kind) and not name.startswith(("__", "_abc_impl")))
         }
 
 
@@ -358,10 +358,6 @@ def _own_class(name: Any) -> Any:
     if not isinstance(cls, type) or home(cls) != "own" or _name(cls) != name:
         return None
     return cls if is_dataclass(cls) or issubclass(cls, Enum) else None
-
-
-def _is_pythons(name: str) -> bool:
-    return name.startswith(("__", "_abc_impl"))
 
 
 # from Python 3.14: make __annotations__

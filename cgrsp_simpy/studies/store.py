@@ -35,7 +35,7 @@ from cgrsp_simpy.studies.identity import Identity, digest
 Outcome = list[Any] | dict[str, Any] | str
 """Stored result of a run, as plain values; a text is the error that ended it."""
 
-PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
+PACKAGES = ("simpy", "numpy", "scipy")
 
 
 @contextmanager
@@ -277,13 +277,10 @@ _BEGUN = {
 
 
 def _versions() -> dict[str, str]:
-    versions = {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
     return {
-        **versions,
-        "cgrsp_simpy": f"{versions['cgrsp_simpy']}, source {source_digest()}",
+        "Python": platform.python_version(),
+        "cgrsp_simpy": f"{version('cgrsp_simpy')}, source {source_digest()}",
+        **{name: version(name) for name in PACKAGES},
     }
 
 

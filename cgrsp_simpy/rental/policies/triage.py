@@ -312,11 +312,8 @@ def line_of(now: Moment) -> float:
         number = queue.last[job_class] - queue.first[job_class]
         if number:
             due_s, step = queue.due_s[job_class], max(1, number // SAMPLED)
-            work_s, total, sampled = (
-                now.forecasts.fastest_s[queue.level[job_class]],
-                0.0,
-                0,
-            )
+            work_s = now.forecasts.fastest_s[queue.level[job_class]]
+            total, sampled = 0.0, 0
             for at in range(
                 queue.first[job_class] + step // 2, queue.last[job_class], step
             ):

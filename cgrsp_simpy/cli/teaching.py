@@ -86,15 +86,9 @@ def _lectures(args: argparse.Namespace) -> Answer:
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
     if name is None:
-        require(
-            not option, option, target, "given together with the number of a lecture"
-        )
-        wide = max(map(len, scripts))
-        lines = (
-            f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
-            for name, path in scripts.items()
-        )
-        return Answer("\n".join(lines))
+        allowed = "given together with the number of a lecture"
+        require(not option, option, target, allowed)
+        return Answer(_listed(scripts))
     require(
         name in lectures or _sources().is_dir(),
         "lecture",
@@ -113,8 +107,24 @@ def _lectures(args: argparse.Namespace) -> Answer:
     answers = _answers(scripts[name]) if args.with_answers else None
     if not option:
         return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
-    files, folder = _files(option, name, scripts[name], answers), Path(target)
-    kept = set[str]()
+    files = _files(option, name, scripts[name], answers)
+    return _written(name, option, target, files)
+
+
+def _listed(scripts: dict[str, Path]) -> str:
+    """Return a line per script: its name and the summary of its docstring."""
+    wide = max(map(len, scripts))
+    return "\n".join(
+        f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
+        for name, path in scripts.items()
+    )
+
+
+def _written(
+    name: str, option: str, target: str, files: dict[str, Callable[[], bytes]]
+) -> Answer:
+    """Write a lecture's files into a folder; copies that a student changed are kept."""
+    folder, kept = Path(target), set[str]()
     for file, content in files.items():
         path = folder / file
         if option == "--copy" and path.is_file():

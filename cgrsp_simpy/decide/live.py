@@ -278,7 +278,7 @@ def _cells(row: Mapping[str, Any], names: Iterable[str], signed: bool) -> list[s
     cells = [f"{row['alternative']}{', difference' * signed}"]
     for name in names:
         mean, (low, high) = row[name]["mean"], row[name]["ci95"]
-        half = "" if not signed else f" ± {figure_text((high - low) / 2)}"
+        half = f" ± {figure_text((high - low) / 2)}" if signed else ""
         cells.append(f"{figure_text(mean)}{half}")
     return cells
 

@@ -38,7 +38,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.parts import part_of
-from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.policy import Wake, WrapsPolicy
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import json_text
 from cgrsp_simpy.engine.events import policy_name
@@ -292,7 +292,7 @@ def _inner(policy: Any) -> Any:
     return policy.policy if isinstance(policy, Replay) else policy
 
 
-class Replay:
+class Replay(WrapsPolicy):
     """A policy that first starts a state's running jobs at their recorded times.
 
     Then it decides like another policy. answer: a list to record the other policy's
@@ -320,11 +320,6 @@ class Replay:
                     f"memory(={shown(state.memory)}) must be a return value of save()"
                     f" of policy {self.name!r}"
                 ) from None
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "policy":  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)  # declarations of the policy
 
     def __call__(self, view: Any) -> Iterator[Any]:
         run = view._run

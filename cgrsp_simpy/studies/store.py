@@ -131,12 +131,10 @@ class Store:
         with faults_of(self.path):
             if (self.path / "configuration.json").is_file():
                 return False
-            strangers = (
-                {entry.name for entry in self.path.iterdir()} - _BEGUN
-                if self.path.exists()
-                else set()
-            )
-            strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
+            entries = self.path.iterdir() if self.path.exists() else ()
+            strangers = {entry.name for entry in entries} - _BEGUN
+            if any((self.path / "chunks").glob("*")):
+                strangers.add("chunks")
         if strangers:
             raise InputError(
                 f"{self.path} contains files ({min(strangers)}, ...) but no"

@@ -50,7 +50,7 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def number_of(name: str, kind: type = float, **bounds: Any) -> Callable[[str], Any]:
     """Return the type of an option whose value is a number, whole if kind is int.
 
-    name: of the option. bounds: as of `check_number` or `check_whole`.
+    name: of the option. bounds: as in `check_number` or `check_whole`.
     """
     check: Callable[..., None] = check_whole if kind is int else check_number
 

@@ -422,10 +422,10 @@ def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     lead_h = jobs.submit_s[0] / 3600
-    begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
+    lead = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
         f"{scenario.name}: {many(jobs.jobs, 'job')} over"
-        f" {span}{pace}{begun}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
+        f" {span}{pace}{lead}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
         f" % {most:.0f} s; "
         + (
             f"offered load {load:.3f} {slots} (execution time only)"

@@ -310,7 +310,7 @@ class Restored:
 
     def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
         self._data = data
-        self._made: dict[str, Any] = {}
+        self._restored: dict[str, Any] = {}
 
     def of(self, plain: Any) -> Any:
         """Restore a value; InputError for a class of another package, or bad data."""
@@ -326,9 +326,9 @@ class Restored:
         if not isinstance(plain, dict):
             return plain
         key = json.dumps(plain)
-        if key not in self._made:
-            self._made[key] = self._value(plain)
-        return self._made[key]
+        if key not in self._restored:
+            self._restored[key] = self._value(plain)
+        return self._restored[key]
 
     def _value(self, plain: dict[str, Any]) -> Any:
         if set(plain) == {"list", "data"}:

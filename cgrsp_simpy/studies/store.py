@@ -118,12 +118,12 @@ class Store:
                 self._refuse_other("", kept, configuration)
             except RecursionError:
                 raise damaged(self.path / "configuration.json") from None
-            there = kept_json(self.path / "manifest.json")
-            if not isinstance(there, dict) or not isinstance(
-                there.get("versions"), dict
+            stored = kept_json(self.path / "manifest.json")
+            if not isinstance(stored, dict) or not isinstance(
+                stored.get("versions"), dict
             ):
                 raise damaged(self.path / "manifest.json")
-            self._refuse_other("version of ", there["versions"], manifest["versions"])
+            self._refuse_other("version of ", stored["versions"], manifest["versions"])
         if self._checked:
             self._checked.choose(self)
 
@@ -132,18 +132,19 @@ class Store:
             if (self.path / "configuration.json").is_file():
                 return False
             entries = self.path.iterdir() if self.path.exists() else ()
-            strangers = {entry.name for entry in entries} - _BEGUN
+            unknown = {entry.name for entry in entries} - _BEGUN
             if any((self.path / "chunks").glob("*")):
-                strangers.add("chunks")
-        if strangers:
+                unknown.add("chunks")
+        if unknown:
             raise InputError(
-                f"{self.path} contains files ({min(strangers)}, ...) but no"
+                f"{self.path} contains files ({min(unknown)}, ...) but no"
                 " configuration.json; use an empty directory"
             )
         return True
 
-    def _refuse_other(self, what: str, there: Any, here: Any) -> None:
-        if difference := _difference(there, here):
+    def _refuse_other(self, what: str, stored: Any, current: Any) -> None:
+        difference = _difference(stored, current)
+        if difference is not None:
             name, old, new = difference
             raise InputError(
                 f"{self.path} was created with {what}{name} {old}, not {new}; use"
@@ -324,12 +325,14 @@ def _outcome(kept: Any) -> Any:
     return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
 
 
-def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
+def _difference(
+    stored: Any, current: Any, name: str = ""
+) -> tuple[str, str, str] | None:
     """Return the first field in which two values differ, with its values, or None."""
-    if isinstance(there, dict) and isinstance(here, dict):
+    if isinstance(stored, dict) and isinstance(current, dict):
         pairs = [
-            (key, there.get(key), here.get(key))
-            for key in dict.fromkeys((*there, *here))
+            (key, stored.get(key), current.get(key))
+            for key in dict.fromkeys((*stored, *current))
         ]
         inner = (
             _difference(old, new, f"{name}.{key}".lstrip("."))
@@ -337,17 +340,21 @@ def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] |
         )
         order = (
             None
-            if list(there) == list(here)
-            else (name, _short(list(there)), _short(list(here)))
+            if list(stored) == list(current)
+            else (name, _short(list(stored)), _short(list(current)))
         )
         return next((difference for difference in inner if difference), order)
-    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+    if (
+        isinstance(stored, list)
+        and isinstance(current, list)
+        and len(stored) == len(current)
+    ):
         inner = (
             _difference(old, new, f"{name}[{place}]")
-            for place, (old, new) in enumerate(zip(there, here))
+            for place, (old, new) in enumerate(zip(stored, current))
         )
         return next((difference for difference in inner if difference), None)
-    return None if there == here else (name, _short(there), _short(here))
+    return None if stored == current else (name, _short(stored), _short(current))
 
 
 def _short(value: Any) -> str:

@@ -205,7 +205,7 @@ class Comparison(HoldsPolicies, Results):
             return [list(column) for column in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
         known = (
-            [math.nan if gone else x for x, gone in zip(column, none)]
+            [math.nan if is_missing else x for x, is_missing in zip(column, none)]
             for column in values
         )
         return [cluster_means(column, self.clusters) for column in known]

@@ -446,8 +446,8 @@ class Triage:
                     delays[kind], later[kind] = outlook.moment(view, slot)
             return offered
 
-        about = queue_of(classes), delays, later, view.now_s
-        now = quick(moment_of(outlook.forecasts, self.prices, *about))
+        state = queue_of(classes), delays, later, view.now_s
+        now = quick(moment_of(outlook.forecasts, self.prices, *state))
         taken = [[0, 0] for _ in classes]
         rows = [Front() for _ in range(2 * len(classes))]
         line_usd, left, again_s = -1.0, view.waiting, inf

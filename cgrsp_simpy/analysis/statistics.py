@@ -25,6 +25,7 @@ from cgrsp_simpy.base.checks import (
     refuse,
     require,
 )
+from cgrsp_simpy.base.metric import ratio
 from cgrsp_simpy.base.parameters import Count, Positive, TwoOrMore, checked
 from cgrsp_simpy.base.table import many
 
@@ -246,8 +247,8 @@ def paired_test(
         t=_t(estimate.mean, estimate.sd / math.sqrt(max(estimate.n, 1) * share)),
         p=estimate.p,
         wilcoxon_p=math.nan if in_order else _wilcoxon_p(differences, rounding),
-        d=_ratio(estimate.mean, _pooled_sd(x, y)),
-        d_paired=_ratio(estimate.mean, estimate.sd),
+        d=ratio(estimate.mean, _pooled_sd(x, y)),
+        d_paired=ratio(estimate.mean, estimate.sd),
         note=_note(estimate),
     )
 
@@ -343,7 +344,7 @@ def cohens_d(values: Values, reference: Values) -> float:
     thesis Section 5.1.3.
     """
     x, y = _known(values), _known(reference)
-    return _ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
+    return ratio(_moments(x)[0] - _moments(y)[0], _pooled_sd(x, y))
 
 
 def cohens_d_paired(values: Values, reference: Values) -> float:
@@ -353,7 +354,7 @@ def cohens_d_paired(values: Values, reference: Values) -> float:
     two pairs. Raises InputError for unequal lengths.
     """
     difference = paired_difference(values, reference)
-    return _ratio(difference.mean, difference.sd)
+    return ratio(difference.mean, difference.sd)
 
 
 def _pooled_sd(x: np.ndarray, y: np.ndarray) -> float:
@@ -362,10 +363,6 @@ def _pooled_sd(x: np.ndarray, y: np.ndarray) -> float:
     if min(n1, n2) < 2:
         return math.nan
     return math.sqrt(((n1 - 1) * s1 * s1 + (n2 - 1) * s2 * s2) / (n1 + n2 - 2))
-
-
-def _ratio(difference: float, sd: float) -> float:
-    return difference / sd if sd else math.nan
 
 
 # ---- many tests ----

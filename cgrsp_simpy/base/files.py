@@ -127,7 +127,7 @@ class Text(TextIOWrapper):
         self._lines = 0
         return super().seek(cookie, whence)
 
-    def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper
+    def __next__(self) -> str:  # type: ignore[override]  # as in TextIOWrapper
         line = super().__next__()
         self._lines += 1
         check_lines(self._lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -38,6 +39,11 @@ def summed(values: Iterable[float]) -> float:
     """Return the sum, rounded after each term, so that all Python versions agree."""
     start: float = 0
     return reduce(add, values, start)
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return part / whole; NaN if the whole is 0."""
+    return part / whole if whole else math.nan
 
 
 def check_figures(owner: str, figures: Any, columns: Sequence[str] = COLUMNS) -> None:

@@ -72,13 +72,9 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _is_part(value: Any) -> bool:
-    return is_dataclass(value) or hasattr(value, "_asdict")
-
-
 def _plain(value: Any, hint: Any, whole: bool) -> Any:
     """Convert a value to its form in a file; hint: its declared type."""
-    if _is_part(value):
+    if is_dataclass(value) or hasattr(value, "_asdict"):
         only = list(classes_of(hint)) == [type(value)]
         kind = {} if only else {KIND: type(value).__name__}
         if kind and hasattr(value, KIND):

@@ -95,6 +95,17 @@ def policy(
     return declared
 
 
+class WrapsPolicy:
+    """Base of policies that call another, with the declarations of that policy."""
+
+    policy: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "policy":  # not set yet, while copying
+            raise AttributeError(name)
+        return getattr(self.policy, name)
+
+
 class HoldsPolicies:
     """Base of classes that pickle any policies and scenarios, by value if necessary."""
 

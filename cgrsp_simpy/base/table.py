@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cgrsp_simpy.base.checks import tried
 from cgrsp_simpy.base.files import write_whole
@@ -119,6 +119,21 @@ def to_pandas(rows: Rows) -> pandas.DataFrame:
             'pandas is missing: pip install ".[pandas]" in a clone'
         ) from None
     return pandas.DataFrame(list(rows))
+
+
+class HasRows(Protocol):
+    """Base of results with one row per job or day, which can be written to a file."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dict per row."""
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the rows to a CSV file; an existing one is overwritten."""
+        write_csv(path, self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
+        return to_pandas(self.rows())
 
 
 def json_text(value: Any) -> str:

@@ -169,8 +169,7 @@ class Visible(logging.Formatter):
 def command_of(verb: str) -> Command:
     """Return the command of a verb."""
     module = import_module(f"{__name__}.{VERBS[verb][0]}")
-    command: Command = module.COMMANDS[verb]
-    return command
+    return cast(Command, module.COMMANDS[verb])
 
 
 def parser_of(verb: str) -> Parser:
@@ -302,7 +301,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OverflowError, RecursionError, RuntimeWarning) as error:
         return _failed(f"{name}: a number is out of range for this: {error}", 2)
     except BrokenPipeError:
-        return _reader_left()
+        # stdout was closed, as by `| head`: further output has no reader
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         file = f": {error.filename}" if error.filename else ""
         return _failed(f"{name}: {error.strerror}{file}", 2)
@@ -432,12 +433,6 @@ def _prints(args: argparse.Namespace) -> bool:
     return args.verb == "app" or not {"events", "step"}.isdisjoint(
         getattr(args, "show", None) or ()
     )
-
-
-def _reader_left() -> int:
-    """Discard further output after stdout was closed, as by `| head`; return 0."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _interrupted(what: str, end: KeyboardInterrupt) -> int:

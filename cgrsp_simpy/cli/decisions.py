@@ -28,19 +28,19 @@ from cgrsp_simpy.base.table import (
     progress,
 )
 from cgrsp_simpy.cli.options import (
-    add_options,
-    add_policies,
-    add_scenario,
-    add_study,
+    OUT,
     check_omitted,
     check_work,
     checked,
     number_of,
+    policies_option,
     rental_of,
+    scenario_arguments,
     seeds_of,
+    seeds_option,
     to_folder,
 )
-from cgrsp_simpy.cli.parsing import Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded, group_of
 from cgrsp_simpy.decide.advice import POLICIES, SEARCHED, advise
 from cgrsp_simpy.decide.bounds import BIN_S, OBJECTIVES, Bound, check_bin
@@ -65,6 +65,7 @@ log = logging.getLogger(__name__)
 # approximate jobs per second with bins of BIN_S; four times as many at twice the width
 BOUNDED_PER_S = 44
 ON_FRONTIER = "rh,cadr,edf,triage"
+BOUND_SEEDS, ADVICE_SEEDS = 10, 20  # numbers of seeds, by default
 UNITS = {
     "wait": "minutes of mean wait",
     "miss": "per cent missed",
@@ -77,42 +78,10 @@ NONE_KNOWN = "no bound known"
 Row = dict[str, Any]
 
 
-def _add_bound(parser: argparse.ArgumentParser) -> None:
-    add_scenario(
-        parser,
-        "with --objective cost also prices.price_miss and the other prices",
-        RENTAL_NAMES,
-    )
-    objectives = parser.add_argument_group("objective")
-    knots = (
-        "minutes between the knots of the price function (default:"
-        f" {BIN_S / 60:g}; unused with few jobs)"
-    )
-    add_options(
-        objectives,
-        ("--objective NAME", str, f"{', '.join(UNITS)} (default: mix)"),
-        (
-            "--clairvoyant",
-            bool,
-            f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
-            " instead of the bound",
-        ),
-        (
-            "--frontier",
-            bool,
-            "compute the fewest misses per mean wait, and compare policies with it",
-        ),
-    )
-    add_options(parser, ("--bin MIN", float, knots))
-    add_policies(parser, f"for the frontier: {ON_FRONTIER}")
-    add_options(parser, ("--report DIR", to_folder, "draw the frontier into DIR"))
-    add_study(parser, 10, out=False)
-
-
 def _bound(args: argparse.Namespace) -> Answer:
     _check(args)
     objective = args.objective or "mix"
-    seeds = seeds_of(args)
+    seeds = seeds_of(args, BOUND_SEEDS)
     prices = group_of(args.words, "prices", Prices)
     if prices and objective != "cost":
         raise InputError(f"prices.{next(iter(prices))} requires --objective cost")
@@ -367,47 +336,6 @@ def _spread(row: Row, figure: str) -> str:
 # ---- advice ----
 
 
-def _add_advise(parser: argparse.ArgumentParser) -> None:
-    add_scenario(
-        parser,
-        "also prices.price_miss, prices.price_late, prices.price_wait and"
-        " prices.price_slot (USD), which determine the ranking; and spot.share"
-        " and spot.per_h, to try spot instances at a share of the price, with"
-        " interruptions",
-        RENTAL_NAMES,
-    )
-    add_policies(parser, f"{','.join(POLICIES)}; the first is the current policy")
-    add_options(
-        parser,
-        (
-            "--target FIGURE<=X",
-            str,
-            "limits to satisfy with the smallest change, such as"
-            " miss<=1%%,p95_wait<=30",
-        ),
-        (
-            "--budget USD",
-            number_of("--budget", above=0),
-            "upper limit of the cost of rent and slots, USD per day",
-        ),
-        (
-            "--load X",
-            checked(_load),
-            "multiply the arrival rate by X, such as 1.3 or +30%%",
-            1.0,
-        ),
-    )
-    add_options(
-        parser,
-        (
-            "--report DIR",
-            to_folder,
-            "write a printable report with its figures and CSV files into DIR",
-        ),
-    )
-    add_study(parser, 20)
-
-
 def _advise(args: argparse.Namespace) -> Answer:
     prices = Prices(**group_of(args.words, "prices", Prices))
     spot_words = group_of(args.words, "spot", Spot)
@@ -420,7 +348,7 @@ def _advise(args: argparse.Namespace) -> Answer:
         " spot.per_h=.2",
     )
     spot = Spot(**spot_words) if spot_words else None
-    worded, seeds = rental_of(args, "advise"), seeds_of(args)
+    worded, seeds = rental_of(args, "advise"), seeds_of(args, ADVICE_SEEDS)
     scenario = worded.scenario
     policies = args.policies or [*POLICIES]
     runs = SEARCHED * len(policies) + 3 * len(seeds)
@@ -472,7 +400,68 @@ def _load(text: str) -> float:
     return factor
 
 
+BOUND_ARGUMENTS = [
+    *scenario_arguments(
+        "with --objective cost also prices.price_miss and the other prices",
+        RENTAL_NAMES,
+    ),
+    argument(
+        "--objective NAME", f"{', '.join(UNITS)} (default: mix)", group="objective"
+    ),
+    argument(
+        "--clairvoyant",
+        f"compute the optimum with all draws known, for at most {MOST_JOBS} jobs,"
+        " instead of the bound",
+        group="objective",
+    ),
+    argument(
+        "--frontier",
+        "compute the fewest misses per mean wait, and compare policies with it",
+        group="objective",
+    ),
+    argument(
+        "--bin MIN",
+        "minutes between the knots of the price function (default:"
+        f" {BIN_S / 60:g}; unused with few jobs)",
+        type=float,
+    ),
+    policies_option(f"for the frontier: {ON_FRONTIER}"),
+    argument("--report DIR", "draw the frontier into DIR", type=to_folder),
+    seeds_option(BOUND_SEEDS),
+]
+ADVISE_ARGUMENTS = [
+    *scenario_arguments(
+        "also prices.price_miss, prices.price_late, prices.price_wait and"
+        " prices.price_slot (USD), which determine the ranking; and spot.share"
+        " and spot.per_h, to try spot instances at a share of the price, with"
+        " interruptions",
+        RENTAL_NAMES,
+    ),
+    policies_option(f"{','.join(POLICIES)}; the first is the current policy"),
+    argument(
+        "--target FIGURE<=X",
+        "limits to satisfy with the smallest change, such as miss<=1%%,p95_wait<=30",
+    ),
+    argument(
+        "--budget USD",
+        "upper limit of the cost of rent and slots, USD per day",
+        type=number_of("--budget", above=0),
+    ),
+    argument(
+        "--load X",
+        "multiply the arrival rate by X, such as 1.3 or +30%%",
+        type=checked(_load),
+        default=1.0,
+    ),
+    argument(
+        "--report DIR",
+        "write a printable report with its figures and CSV files into DIR",
+        type=to_folder,
+    ),
+    seeds_option(ADVICE_SEEDS),
+    OUT,
+]
 COMMANDS = {
-    "bound": Command(_add_bound, _bound, parallel=True),
-    "advise": Command(_add_advise, _advise, parallel=True),
+    "bound": Command(BOUND_ARGUMENTS, _bound, parallel=True),
+    "advise": Command(ADVISE_ARGUMENTS, _advise, parallel=True),
 }

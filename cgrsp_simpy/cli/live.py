@@ -17,17 +17,16 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import faults_of
 from cgrsp_simpy.base.table import Table, cells_of, document
 from cgrsp_simpy.cli.options import (
-    add_options,
-    add_policies,
-    add_study,
-    add_words,
     check_omitted,
     check_work,
     number_of,
     policies_of,
+    policies_option,
     seeds_of,
+    seeds_option,
+    words_argument,
 )
-from cgrsp_simpy.cli.parsing import Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
 from cgrsp_simpy.engine.report import Report
@@ -36,11 +35,7 @@ from cgrsp_simpy.engine.state import State, table_of
 NAMED = f"a scenario and parameters, such as hectic slots=5 ({RENTAL_NAMES}; cluster)"
 USUAL = "triage; for a cluster, easy"
 PACE_PER_S = 1_000.0  # jobs that are simulated in SimPy, roughly
-
-
-def _add_state(parser: argparse.ArgumentParser) -> None:
-    text = "state of the queue and its slots, including the name of its scenario"
-    parser.add_argument("state", metavar="STATE.json", help=text)
+SEEDS = 200  # of a forecast, by default
 
 
 def _state_of(args: argparse.Namespace) -> tuple[State, Worded]:
@@ -65,12 +60,6 @@ def _words(path: str, table: Mapping[str, Any]) -> list[str]:
         return shlex.split(text)
     except (ValueError, AttributeError):
         raise InputError(f"{path}: scenario(={shown(text)}) must be {NAMED}") from None
-
-
-def _add_next(parser: argparse.ArgumentParser) -> None:
-    _add_state(parser)
-    text = f"policy, written as in --policies of compare (default: {USUAL})"
-    add_options(parser, ("--policy P", policies_of, text))
 
 
 def _next(args: argparse.Namespace) -> Answer:
@@ -100,39 +89,6 @@ def _next(args: argparse.Namespace) -> Answer:
     cells = cells_of(rows) if rows else [["no dispatch"]]
     title = f"{worded.scenario.name} at {state.now_s:g} s, {policies[0]}"
     return formatted(args, content, rows, lambda: [Table(title, cells, note)])
-
-
-def _add_forecast(parser: argparse.ArgumentParser) -> None:
-    text = (
-        "state of a queue, FILE.json, including the name of its scenario; or a"
-        " log of jobs. If no scheduler explains the waits of the log, they are"
-        " forecast from the data known at each submission"
-    )
-    parser.add_argument("state", metavar="STATE.json|LOG", help=text)
-    words = (
-        "parameters for a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
-    )
-    add_words(parser, words)
-    usual = (
-        f"{USUAL}; the first is the current policy; for a log, the candidates that may"
-        " explain it"
-    )
-    add_policies(parser, usual)
-    add_options(
-        parser,
-        (
-            "--slot TYPE",
-            str,
-            "add a forecast with one more slot of this GPU type, or one more node"
-            " of GPUs",
-        ),
-        (
-            "--later H",
-            number_of("--later", above=0),
-            "add a forecast without dispatches for H hours",
-        ),
-    )
-    add_study(parser, 200, out=False)
 
 
 def _forecast_log(args: argparse.Namespace) -> Answer:
@@ -201,7 +157,7 @@ def _forecast(args: argparse.Namespace) -> Answer:
         "omitted if a state is given",
     )
     state, worded = _state_of(args)
-    policies, seeds = args.policies or [state.usual], seeds_of(args)
+    policies, seeds = args.policies or [state.usual], seeds_of(args, SEEDS)
     alternatives = len(policies) + (args.slot is not None) + (args.later is not None)
     jobs = state.resumed(worded.scenario).jobs
     check_work(args, jobs * len(seeds) * alternatives, per_s=PACE_PER_S)
@@ -220,7 +176,43 @@ def _forecast(args: argparse.Namespace) -> Answer:
     return formatted(args, content, result.jobs, result.tables)
 
 
+NEXT_ARGUMENTS = [
+    argument(
+        "state STATE.json",
+        "state of the queue and its slots, including the name of its scenario",
+    ),
+    argument(
+        "--policy P",
+        f"policy, written as in --policies of compare (default: {USUAL})",
+        type=policies_of,
+    ),
+]
+FORECAST_ARGUMENTS = [
+    argument(
+        "state STATE.json|LOG",
+        "state of a queue, FILE.json, including the name of its scenario; or a"
+        " log of jobs. If no scheduler explains the waits of the log, they are"
+        " forecast from the data known at each submission",
+    ),
+    words_argument(
+        "parameters for a log, as in cgrsp replay: cluster=4x8 or log.window=FROM:TO"
+    ),
+    policies_option(
+        f"{USUAL}; the first is the current policy; for a log, the candidates that may"
+        " explain it"
+    ),
+    argument(
+        "--slot TYPE",
+        "add a forecast with one more slot of this GPU type, or one more node of GPUs",
+    ),
+    argument(
+        "--later H",
+        "add a forecast without dispatches for H hours",
+        type=number_of("--later", above=0),
+    ),
+    seeds_option(SEEDS),
+]
 COMMANDS = {
-    "next": Command(_add_next, _next),
-    "forecast": Command(_add_forecast, _forecast, engines=True),
+    "next": Command(NEXT_ARGUMENTS, _next),
+    "forecast": Command(FORECAST_ARGUMENTS, _forecast, engines=True),
 }

@@ -22,7 +22,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.table import Table, many
-from cgrsp_simpy.cli.parsing import NUMBERS, Answer, formatted
+from cgrsp_simpy.cli.parsing import NUMBERS, Answer, Argument, argument, formatted
 from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.subject import Subject, subject_of
@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 BYTES_A_JOB = 1000  # rough memory per job of a run with records
 MOST_S, MOST_HELD = 3600, 8e9  # limits without --yes
-
-
-def add_options(parser: argparse._ActionsContainer, *rows: tuple[Any, ...]) -> None:
-    """Add options to a parser.
-
-    rows: tuples of name with metavar, such as "--seed N", type, help and, optionally,
-    default; a flag has the type bool and no metavar.
-    """
-    for usage, kind, text, *default in rows:
-        name, _, metavar = usage.partition(" ")
-        if kind is bool:
-            parser.add_argument(name, action="store_true", help=text)
-        else:
-            settings = {"default": default[0]} if default else {}
-            parser.add_argument(name, type=kind, metavar=metavar, help=text, **settings)
 
 
 def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -65,7 +50,7 @@ def checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def number_of(name: str, kind: type = float, **bounds: Any) -> Callable[[str], Any]:
     """Return the type of an option whose value is a number, whole if kind is int.
 
-    name: of the option. bounds: as of `check_number` or `check_whole`.
+    name: of the option. bounds: as in `check_number` or `check_whole`.
     """
     check: Callable[..., None] = check_whole if kind is int else check_number
 
@@ -110,32 +95,27 @@ def check_omitted(
             raise InputError(f"{flag} must be {allowed}")
 
 
-def add_scenario(
-    parser: argparse.ArgumentParser, more: str = "", names: str = NAMES
-) -> None:
-    """Add the arguments for scenario and words; more, names: additional help texts."""
-    parser.add_argument("scenario", metavar="SCENARIO", help=names)
+def scenario_arguments(more: str = "", names: str = NAMES) -> list[Argument]:
+    """Return the arguments for scenario and words; more, names: texts of the help."""
     text = (
         "parameter and its value, such as slots=7 or terms.warm_s=60; cgrsp"
         " parameters SCENARIO lists them"
-    )
-    text += f"; {more}" if more else ""
-    add_words(parser, text)
+    ) + (f"; {more}" if more else "")
+    return [argument("scenario SCENARIO", names), words_argument(text)]
 
 
-def add_words(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add words, NAME=VALUE; text: the help."""
-    parser.add_argument("words", nargs="*", default=[], metavar="NAME=VALUE", help=text)
+def words_argument(text: str) -> Argument:
+    """Return the argument for words, NAME=VALUE; text: its help."""
+    return argument("words NAME=VALUE", text, nargs="*", default=[])
 
 
-def add_policies(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Add the option for several policies."""
+def policies_option(default: str = "") -> Argument:
+    """Return the option for several policies; default: the default in words."""
     text = (
         "policies, with parameters as in rh:reserve=2, or from a script as in"
         " own.py:function; cgrsp policies SCENARIO lists them"
-    )
-    text += f" (default: {default})" if default else ""
-    add_options(parser, ("--policies P,P", policies_of, text))
+    ) + (f" (default: {default})" if default else "")
+    return argument("--policies P,P", text, type=policies_of)
 
 
 def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
@@ -173,27 +153,20 @@ def rental_of(args: argparse.Namespace, verb: str) -> Worded:
 # ---- studies ----
 
 
-def add_study(parser: argparse.ArgumentParser, number: int, out: bool = True) -> None:
-    """Add the options of a study: the number of replications and their directory."""
-    add_options(
-        parser,
-        (
-            "--seeds N",
-            checked(_seeds),
-            "replications: their number, or FROM:TO, such as 100:130"
-            f" (default: {number})",
-        ),
+def seeds_option(number: int) -> Argument:
+    """Return the option for the seeds of a study; number: how many by default."""
+    text = (
+        f"replications: their number, or FROM:TO, such as 100:130 (default: {number})"
     )
-    if out:
-        add_options(
-            parser,
-            (
-                "--out DIR",
-                to_folder,
-                "save results in DIR; the same command continues an interrupted study",
-            ),
-        )
-    parser.set_defaults(usual=number)
+    return argument("--seeds N", text, type=checked(_seeds))
+
+
+OUT = argument(
+    "--out DIR",
+    "save results in DIR; the same command continues an interrupted study",
+    type=to_folder,
+)
+"""The option for the results directory of a study."""
 
 
 def _seeds(text: str) -> range:
@@ -215,10 +188,13 @@ def _seeds(text: str) -> range:
     return seeds
 
 
-def seeds_of(args: argparse.Namespace, random: bool = True) -> range:
-    """Return the seeds of the options; only one is allowed if nothing is random."""
+def seeds_of(args: argparse.Namespace, number: int, random: bool = True) -> range:
+    """Return the seeds of the options; only one is allowed if nothing is random.
+
+    number: how many by default.
+    """
     if random:
-        return args.seeds or range(args.usual)
+        return args.seeds or range(number)
     allowed = "omitted: nothing is random here, so one run is enough"
     seeds = args.seeds or range(1)
     require(seeds == range(1), "--seeds", f"{seeds.start}:{seeds.stop}", allowed)
@@ -292,15 +268,13 @@ STYLES = ("print", "lecture", "single", "double")
 LOOK = {"width": float, "pgf": bool}
 
 
-def styles() -> str:
-    """Return the help of the option for the style of figures."""
-    return (
-        f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10,"
-        " width=MM and pgf=yes, which also writes a PGF file (requires LaTeX);"
-        " single, double: journal columns of 88 and 180 mm with 8 pt text (wide"
-        " figures use 180 mm)"
-        " (default: print)"
-    )
+STYLES_HELP = (
+    f"{', '.join(STYLES)}, or settings of matplotlib, such as font.size=10,"
+    " width=MM and pgf=yes, which also writes a PGF file (requires LaTeX);"
+    " single, double: journal columns of 88 and 180 mm with 8 pt text (wide"
+    " figures use 180 mm)"
+    " (default: print)"
+)
 
 
 def style_of(text: str) -> dict[str, Any]:

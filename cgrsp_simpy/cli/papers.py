@@ -15,18 +15,17 @@ from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.base.parameters import hints
 from cgrsp_simpy.base.table import Table, cells_of, document, many
 from cgrsp_simpy.cli.options import (
-    add_options,
-    add_policies,
+    STYLES_HELP,
     check_omitted,
     check_work,
     checked,
     executor_of,
+    policies_option,
     style_of,
-    styles,
     to_folder,
 )
 from cgrsp_simpy.cli.parameters import shortened
-from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import FORMATS, Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.papers import ledger
 from cgrsp_simpy.papers.catalogue import PAPERS, Paper, make_all, with_seeds
@@ -50,54 +49,6 @@ LOGS = {"waiting": "trace", "llm": "source"}
 """Paper -> the parameter of its figures that is a log, trace=LOG."""
 OTHERS = {"advice": "decide.figures", "frontier": "decide.figures"}
 """Prefix of further files that can be redrawn -> module of their figures."""
-
-
-def _add_papers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        choices=[*ACTIONS],
-        metavar="ACTION",
-        help="list: papers with their tables and figures; tables, figures: those of a"
-        " PAPER, or one by its ID; check: ledger of all printed numbers and"
-        " claims of the given or all five PAPERs, with a verdict on each (status"
-        " 1 if a recorded agreement is lost); all: every table and figure of the"
-        " given or all PAPERs, with a manifest of printed and reproduced values",
-    )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        default=[],
-        metavar="PAPER [ID] [NAME=VALUE]",
-        help=f"PAPER is {', '.join(PAPERS)}; NAME=VALUE sets a parameter of tables or"
-        " figures, such as slots=6 for the thesis; list shows every ID and parameter",
-    )
-    add_options(
-        parser,
-        (
-            "--seeds N",
-            int,
-            "number of replications (default: as in the paper, or as many as needed)",
-        ),
-        ("--all", bool, "for check: also print reproduced entries"),
-    )
-    add_policies(parser, "the paper's")
-    add_options(
-        parser,
-        (
-            "--out DIR",
-            to_folder,
-            "output directory of figures and all; for tables of the thesis, directory"
-            " that stores the runs, from which the same command continues",
-        ),
-        ("--style NAME|A=X,B=Y", checked(style_of), styles()),
-    )
-    parser.add_argument(
-        "--from",
-        dest="runs_from",
-        metavar="DIR",
-        help="for figures of the thesis: use the runs that tables thesis --out DIR"
-        " stored",
-    )
 
 
 def _papers(args: argparse.Namespace) -> Answer:
@@ -196,13 +147,14 @@ def _tables(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         raise InputError(f"{name} has no tables; papers with tables: {others}")
     for id in ids:
         check_one_of("table", id, paper.ids)
-    parameters, how = paper.table_parameters, dict[str, Any]()
     options = ("seeds", "policies", "out")
-    useless = [option for option in options if option not in parameters]
+    useless = [option for option in options if option not in paper.table_parameters]
     check_omitted(args, useless, f"omitted: the tables of {name} do not use it")
-    for option in ("policies", "out"):
-        if getattr(args, option) is not None:
-            how[option] = getattr(args, option)
+    how: dict[str, Any] = {
+        option: getattr(args, option)
+        for option in ("policies", "out")
+        if getattr(args, option) is not None
+    }
     known = _known(paper.table_parameters, name)
     how |= _values(args.words, known, hints(paper.table), f"{name} has")
     if name == "thesis":
@@ -317,16 +269,6 @@ ACTIONS: dict[str, Callable[[argparse.Namespace, Sequence[str]], Answer]] = {
 # ---- redraw ----
 
 
-def _add_redraw(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE.csv",
-        help="CSV files of figures, with their original names",
-    )
-    add_options(parser, ("--style NAME|A=X,B=Y", checked(style_of), styles()))
-
-
 def _redraw(args: argparse.Namespace) -> Answer:
     from cgrsp_simpy.plots.figure import Figure, check_look  # loads matplotlib
 
@@ -351,9 +293,53 @@ def _redraw(args: argparse.Namespace) -> Answer:
     return Answer("\n".join(map(str, contents)))
 
 
+STYLE = argument("--style NAME|A=X,B=Y", STYLES_HELP, type=checked(style_of))
+PAPERS_ARGUMENTS = [
+    argument(
+        "action ACTION",
+        "list: papers with their tables and figures; tables, figures: those of a"
+        " PAPER, or one by its ID; check: ledger of all printed numbers and"
+        " claims of the given or all five PAPERs, with a verdict on each (status"
+        " 1 if a recorded agreement is lost); all: every table and figure of the"
+        " given or all PAPERs, with a manifest of printed and reproduced values",
+        choices=[*ACTIONS],
+    ),
+    argument(
+        "words PAPER [ID] [NAME=VALUE]",
+        f"PAPER is {', '.join(PAPERS)}; NAME=VALUE sets a parameter of tables or"
+        " figures, such as slots=6 for the thesis; list shows every ID and parameter",
+        nargs="*",
+        default=[],
+    ),
+    argument(
+        "--seeds N",
+        "number of replications (default: as in the paper, or as many as needed)",
+        type=int,
+    ),
+    argument("--all", "for check: also print reproduced entries"),
+    policies_option("the paper's"),
+    argument(
+        "--out DIR",
+        "output directory of figures and all; for tables of the thesis, directory"
+        " that stores the runs, from which the same command continues",
+        type=to_folder,
+    ),
+    STYLE,
+    argument(
+        "--from DIR",
+        "for figures of the thesis: use the runs that tables thesis --out DIR stored",
+        dest="runs_from",
+    ),
+]
+REDRAW_ARGUMENTS = [
+    argument(
+        "files FILE.csv", "CSV files of figures, with their original names", nargs="+"
+    ),
+    STYLE,
+]
 COMMANDS = {
     "papers": Command(
-        _add_papers, _papers, (*FORMATS, "html"), parallel=True, engines=True
+        PAPERS_ARGUMENTS, _papers, (*FORMATS, "html"), parallel=True, engines=True
     ),
-    "redraw": Command(_add_redraw, _redraw, formats=()),
+    "redraw": Command(REDRAW_ARGUMENTS, _redraw, formats=()),
 }

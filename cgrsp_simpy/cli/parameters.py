@@ -15,8 +15,15 @@ from cgrsp_simpy.base.parameters import options_of, unit
 from cgrsp_simpy.base.parts import schema, tables_of
 from cgrsp_simpy.base.policy import is_policy
 from cgrsp_simpy.base.table import Table, document, json_text, visible
-from cgrsp_simpy.cli.options import add_options, add_scenario
-from cgrsp_simpy.cli.parsing import MODULES, Answer, Command, formatted, wrapped
+from cgrsp_simpy.cli.options import scenario_arguments
+from cgrsp_simpy.cli.parsing import (
+    MODULES,
+    Answer,
+    Command,
+    argument,
+    formatted,
+    wrapped,
+)
 from cgrsp_simpy.cli.scenarios import MARKET_WORDS, MODULE, Worded, word_of
 from cgrsp_simpy.logs import FORMATS
 from cgrsp_simpy.rental.policies import SECTIONS
@@ -64,15 +71,6 @@ SOURCE_WORDS = {
 }
 """Module -> parameters that name the files of its jobs -> their meaning."""
 Row = dict[str, str]
-
-
-def _add_parameters(parser: argparse.ArgumentParser) -> None:
-    add_scenario(parser)
-    add_options(
-        parser,
-        ("--out FILE.toml", Path, "write the scenario to a file that can be edited"),
-        ("--schema", bool, "print the JSON schema of scenario files"),
-    )
 
 
 def _parameters(args: argparse.Namespace) -> Answer:
@@ -221,6 +219,17 @@ def summary(docstring: str | None) -> str:
 
 
 COMMANDS = {
-    "parameters": Command(_add_parameters, _parameters),
-    "policies": Command(add_scenario, _policies),
+    "parameters": Command(
+        [
+            *scenario_arguments(),
+            argument(
+                "--out FILE.toml",
+                "write the scenario to a file that can be edited",
+                type=Path,
+            ),
+            argument("--schema", "print the JSON schema of scenario files"),
+        ],
+        _parameters,
+    ),
+    "policies": Command(scenario_arguments(), _policies),
 }

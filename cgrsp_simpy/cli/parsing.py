@@ -57,19 +57,48 @@ SCENARIOS = (*DAYS, "month", "rental", *MODULES)
 NUMBERS: dict[Any, str] = {int: "a whole number", float: "a number"}
 
 
+class Argument(NamedTuple):
+    """An argument of a command, as returned by `argument`.
+
+    settings: arguments of argparse's `add_argument`. group: its heading in the help; ""
+    for argparse's own headings.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    group: str
+
+
+def argument(usage: str, text: str, group: str = "", **settings: Any) -> Argument:
+    """Return an argument of a command.
+
+    usage: its name and placeholder, such as "--seed N" or, by position, "files FILE";
+    an option without a placeholder is a flag. text: its help. group: as in `Argument`,
+    or EXCLUSIVE. settings: further arguments of argparse's `add_argument`.
+    """
+    name, _, placeholder = usage.partition(" ")
+    kind = {"metavar": placeholder} if placeholder else {"action": "store_true"}
+    return Argument(name, {"help": text, **kind, **settings}, group)
+
+
+EXCLUSIVE = "exclusive"
+"""Group of options of which a command accepts at most one."""
+
+
 class Command(NamedTuple):
     """A verb of the command line.
 
-    add_arguments: adds arguments to the parser. carry_out: runs it. formats: of its
-    output, the default first. parallel, engines: whether --workers and --engine have an
-    effect.
+    arguments: in the order of the help. carry_out: runs it. formats: of its output, the
+    default first. parallel, engines: whether --workers and --engine have an effect.
+    usage: text for the help instead of argparse's.
     """
 
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    arguments: Sequence[Argument]
     carry_out: Callable[[argparse.Namespace], Answer]
     formats: Sequence[str] = FORMATS
     parallel: bool = False
     engines: bool = False
+    usage: str | None = None
 
 
 class Help(argparse.HelpFormatter):
@@ -146,7 +175,16 @@ def one_line(message: str) -> str:
 
 def fill(parser: argparse.ArgumentParser, command: Command) -> None:
     """Add a command's arguments to its parser, then the general ones."""
-    command.add_arguments(parser)
+    parser.usage = command.usage
+    groups: dict[str, argparse._ActionsContainer] = {"": parser}
+    for name, settings, title in command.arguments:
+        if title not in groups:
+            groups[title] = (
+                parser.add_mutually_exclusive_group()
+                if title == EXCLUSIVE
+                else parser.add_argument_group(title)
+            )
+        groups[title].add_argument(name, **settings)
     group = parser.add_argument_group("general options")
     if command.formats:
         default = command.formats[0]

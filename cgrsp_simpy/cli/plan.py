@@ -20,15 +20,14 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.table import Table, document, many
 from cgrsp_simpy.cli.options import (
     SEED,
-    add_options,
-    add_policies,
-    add_words,
     check_omitted,
     checked,
     number_of,
+    policies_option,
     to_folder,
+    words_argument,
 )
-from cgrsp_simpy.cli.parsing import Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.waiting.formulas import OBJECTIVES, analyze, optimum
 from cgrsp_simpy.waiting.machines import Size, rent_per_h, shared_machines
@@ -46,61 +45,6 @@ SHOWN = (
 )
 FORMULA = ("source.rate_per_s", "source.service_s", "machines", "prices", "errors")
 OF_LOG = ("prices", "sizes")
-
-
-def _add_plan(parser: argparse.ArgumentParser) -> None:
-    words = (
-        "parameters of waiting (cgrsp parameters waiting lists them): for a log,"
-        " sizes, prices, log.NAME and machine=CORESxGB, or machine=whole if each"
-        " job uses a whole machine; by formula, rate_per_s, service_s, prices,"
-        " errors and machines (default: the best number)"
-    )
-    parser.add_argument(
-        "scenario",
-        metavar="LOG",
-        help="log of jobs to plan for (status 1 if it is too short for a conclusion);"
-        " or waiting, to plan for generated jobs by formula",
-    )
-    add_words(parser, words)
-    add_policies(parser, "all")
-    goal = parser.add_argument_group("goal: for a log, --limit or --budget")
-    add_options(
-        goal,
-        (
-            "--limit NAME=TIME",
-            checked(Limit.read),
-            "limit of the waits, such as p95=30min, mean=600 or p99=2h",
-        ),
-        (
-            "--budget AMOUNT",
-            number_of("--budget", above=0),
-            "upper limit of the interval of the bill per year",
-        ),
-        (
-            "--objective NAME",
-            str,
-            f"by formula: {', '.join(OBJECTIVES)} (default: price)",
-        ),
-    )
-    add_options(
-        parser,
-        (
-            "--duration H",
-            number_of("--duration", above=0),
-            "by formula: add the cost over H hours",
-        ),
-        (
-            "--growth SHARE",
-            checked(_share),
-            "for a log: yearly growth of the load, such as 20%%",
-        ),
-        ("--seed N", SEED, "for a log: seed of the resampling (default: 0)"),
-        (
-            "--out DIR",
-            to_folder,
-            "for a log: write a plot of cost against wait into DIR",
-        ),
-    )
 
 
 def _share(text: str) -> float:
@@ -306,6 +250,52 @@ def _planned_answer(
     return formatted(args, content, planned.frontier, lambda: [table], status)
 
 
-COMMANDS = {
-    "plan": Command(_add_plan, _plan),
-}
+GOAL = "goal: for a log, --limit or --budget"
+ARGUMENTS = [
+    argument(
+        "scenario LOG",
+        "log of jobs to plan for (status 1 if it is too short for a conclusion);"
+        " or waiting, to plan for generated jobs by formula",
+    ),
+    words_argument(
+        "parameters of waiting (cgrsp parameters waiting lists them): for a log,"
+        " sizes, prices, log.NAME and machine=CORESxGB, or machine=whole if each"
+        " job uses a whole machine; by formula, rate_per_s, service_s, prices,"
+        " errors and machines (default: the best number)"
+    ),
+    policies_option("all"),
+    argument(
+        "--limit NAME=TIME",
+        "limit of the waits, such as p95=30min, mean=600 or p99=2h",
+        GOAL,
+        type=checked(Limit.read),
+    ),
+    argument(
+        "--budget AMOUNT",
+        "upper limit of the interval of the bill per year",
+        GOAL,
+        type=number_of("--budget", above=0),
+    ),
+    argument(
+        "--objective NAME",
+        f"by formula: {', '.join(OBJECTIVES)} (default: price)",
+        GOAL,
+    ),
+    argument(
+        "--duration H",
+        "by formula: add the cost over H hours",
+        type=number_of("--duration", above=0),
+    ),
+    argument(
+        "--growth SHARE",
+        "for a log: yearly growth of the load, such as 20%%",
+        type=checked(_share),
+    ),
+    argument("--seed N", "for a log: seed of the resampling (default: 0)", type=SEED),
+    argument(
+        "--out DIR",
+        "for a log: write a plot of cost against wait into DIR",
+        type=to_folder,
+    ),
+]
+COMMANDS = {"plan": Command(ARGUMENTS, _plan)}

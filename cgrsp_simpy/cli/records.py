@@ -17,15 +17,14 @@ from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.table import Table, cells_of, document, many, short_text
 from cgrsp_simpy.cli.options import (
     SEED,
-    add_options,
-    add_policies,
-    add_words,
     check_policies_of,
     check_work,
     number_of,
+    policies_option,
     to_stem,
+    words_argument,
 )
-from cgrsp_simpy.cli.parsing import Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import Worded
 from cgrsp_simpy.cluster.policies import SCHEDULERS
 from cgrsp_simpy.cluster.replay import FLOOR, ORDERED, Replay, changed, replay
@@ -48,30 +47,6 @@ from cgrsp_simpy.studies.subject import subject_of
 log = logging.getLogger(__name__)
 
 Row = dict[str, Any]
-
-
-def _add_market(parser: argparse.ArgumentParser) -> None:
-    files = (
-        "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; also gzipped"
-    )
-    parser.add_argument(
-        "action",
-        choices=[*ACTIONS],
-        metavar="ACTION",
-        help="report: shares, prices, runs, gaps, correlations, and shares by hour, per"
-        " type; fit: probabilities by hour and persistence per type, goodness of fit,"
-        " and whether the halves of the file differ",
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
-    add_options(
-        parser,
-        (
-            "--out FILE",
-            to_stem,
-            "report: draw FILE.png and FILE.svg, and write their data; fit: write the"
-            " models to FILE.toml, for market=FILE.toml",
-        ),
-    )
 
 
 def _market(args: argparse.Namespace) -> Answer:
@@ -218,25 +193,47 @@ def _error(row: Row, name: str) -> str:
 
 
 ACTIONS = {"report": _report, "fit": _fit}
+MARKET_ARGUMENTS = [
+    argument(
+        "action ACTION",
+        "report: shares, prices, runs, gaps, correlations, and shares by hour, per"
+        " type; fit: probabilities by hour and persistence per type, goodness of fit,"
+        " and whether the halves of the file differ",
+        choices=[*ACTIONS],
+    ),
+    argument(
+        "files FILE",
+        "snapshots: JSON of spot traces, JSON lines of GPU offers, or CSV; also"
+        " gzipped",
+        nargs="+",
+    ),
+    argument(
+        "--out FILE",
+        "report: draw FILE.png and FILE.svg, and write their data; fit: write the"
+        " models to FILE.toml, for market=FILE.toml",
+        type=to_stem,
+    ),
+]
 
 
-def _add_replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", metavar="LOG", help="a log of jobs, plain or gzipped")
-    add_words(
-        parser,
+# ---- replay of a log ----
+
+REPLAY_ARGUMENTS = [
+    argument("trace LOG", "a log of jobs, plain or gzipped"),
+    words_argument(
         "parameters of cluster, as in cluster=4x8 or log.window=2020-01-01:2020-02-01;"
-        " cgrsp parameters cluster lists them",
-    )
-    add_policies(parser, "all whose columns the log has")
-    parser.add_argument(
-        "--what-if",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="also simulate a change: nodes=4 (four more nodes),"
+        " cgrsp parameters cluster lists them"
+    ),
+    policies_option("all whose columns the log has"),
+    argument(
+        "--what-if NAME=VALUE",
+        "also simulate a change: nodes=4 (four more nodes),"
         " scheduler=easy:depth=10, placement=pack or kill_at_limit=true;"
         " may be repeated",
-    )
+        action="append",
+        default=[],
+    ),
+]
 
 
 def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
@@ -258,11 +255,8 @@ def replayed(args: argparse.Namespace, path: str) -> tuple[Worded, Replay]:
 
 def _replay(args: argparse.Namespace) -> Answer:
     worded, result = replayed(args, args.trace)
-    rows, changes, names = (
-        result.rows,
-        result.what_if(args.what_if),
-        result.explained_by,
-    )
+    rows, names = result.rows, result.explained_by
+    changes = result.what_if(args.what_if)
     content = document(
         result.scenario.name,
         rows,
@@ -319,25 +313,21 @@ def verdict(replay: Replay) -> str:
 CLASSES = (cg.Scenario, cg.cluster, cg.dag, cg.hgsp, cg.spot, cg.waiting, later)
 
 
-def _add_verify(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", metavar="DIR", help="results directory of a command with --out"
-    )
-    add_options(
-        parser,
-        (
-            "--sample N",
-            number_of("--sample", int, least=1),
-            "number of tasks to run again (default: %(default)s)",
-            5,
-        ),
-        ("--seed N", SEED, "seed of the sample (default: %(default)s)", 0),
-        (
-            "--run-code",
-            bool,
-            "import the policy files listed in DIR, which runs their code",
-        ),
-    )
+VERIFY_ARGUMENTS = [
+    argument("directory DIR", "results directory of a command with --out"),
+    argument(
+        "--sample N",
+        "number of tasks to run again (default: %(default)s)",
+        type=number_of("--sample", int, least=1),
+        default=5,
+    ),
+    argument(
+        "--seed N", "seed of the sample (default: %(default)s)", type=SEED, default=0
+    ),
+    argument(
+        "--run-code", "import the policy files listed in DIR, which runs their code"
+    ),
+]
 
 
 def _verify(args: argparse.Namespace) -> Answer:
@@ -358,21 +348,17 @@ def _verify(args: argparse.Namespace) -> Answer:
     return Answer(f"{out}: {tasks} run again, with identical results")
 
 
-def _add_sample(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        metavar="FILE.csv",
-        help="file to write; an existing file is not overwritten",
-    )
-    parser.add_argument(
-        "scenario",
-        nargs="?",
-        metavar="SCENARIO",
-        help="hgsp or hgsp:LEVEL, to write its tasks instead of a log (default: a log"
+SAMPLE_ARGUMENTS = [
+    argument("file FILE.csv", "file to write; an existing file is not overwritten"),
+    argument(
+        "scenario SCENARIO",
+        "hgsp or hgsp:LEVEL, to write its tasks instead of a log (default: a log"
         " of 600 jobs over two days)",
-    )
-    add_words(parser, "parameters of the level, such as source.tasks=50")
-    add_options(parser, ("--seed N", SEED, "seed of the tasks (default: 0)"))
+        nargs="?",
+    ),
+    words_argument("parameters of the level, such as source.tasks=50"),
+    argument("--seed N", "seed of the tasks (default: 0)", type=SEED),
+]
 
 
 def _sample(args: argparse.Namespace) -> Answer:
@@ -414,8 +400,8 @@ def _tasks(args: argparse.Namespace, file: Path) -> Answer:
 
 
 COMMANDS = {
-    "replay": Command(_add_replay, _replay),
-    "market": Command(_add_market, _market),
-    "verify": Command(_add_verify, _verify, formats=()),
-    "sample": Command(_add_sample, _sample, formats=()),
+    "replay": Command(REPLAY_ARGUMENTS, _replay),
+    "market": Command(MARKET_ARGUMENTS, _market),
+    "verify": Command(VERIFY_ARGUMENTS, _verify, formats=()),
+    "sample": Command(SAMPLE_ARGUMENTS, _sample, formats=()),
 }

@@ -27,20 +27,20 @@ from cgrsp_simpy.base.table import (
 )
 from cgrsp_simpy.cli.decisions import check_bounds
 from cgrsp_simpy.cli.options import (
+    OUT,
     SEED,
-    add_options,
-    add_policies,
-    add_scenario,
-    add_study,
     answer,
     check_omitted,
     check_work,
     checked,
     policies_given,
     policies_of,
+    policies_option,
+    scenario_arguments,
     seeds_of,
+    seeds_option,
 )
-from cgrsp_simpy.cli.parsing import Answer, Command, formatted
+from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
 from cgrsp_simpy.decide.bounds import check_proved
 from cgrsp_simpy.decide.gaps import DRAWS, with_gaps
@@ -65,35 +65,28 @@ LISTED = ("events", "step")
 SCHEDULE = ".swf"
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
-    show = (
-        "events: print the events before the figures; step: also print queue,"
-        " resources and event list, and wait for Enter after each event; or a"
-        f" file to write: a Gantt chart ({', '.join(PICTURES)}), an animation of"
-        f" up to two policies ({', '.join(FILMS)}), or the schedule of a cluster"
-        f" ({SCHEDULE}); may be repeated"
-    )
-    _add_run_options(
-        parser, ("--by COLUMN", str, "report figures per value of a column of the log")
-    )
-    parser.add_argument(
-        "--show", action="append", default=[], metavar="WHAT", help=show
-    )
-
-
-def _add_run_options(parser: argparse.ArgumentParser, *rows: tuple[Any, ...]) -> None:
-    add_scenario(parser)
-    add_options(
-        parser,
-        (
-            "--policy P",
-            policies_of,
-            "policy, written as in --policies of compare (default: the first of"
-            " the scenario)",
-        ),
-        ("--seed N", SEED, "seed (default: %(default)s)", 0),
-        *rows,
-    )
+RUN_ARGUMENTS = [
+    *scenario_arguments(),
+    argument(
+        "--policy P",
+        "policy, written as in --policies of compare (default: the first of"
+        " the scenario)",
+        type=policies_of,
+    ),
+    argument("--seed N", "seed (default: %(default)s)", type=SEED, default=0),
+]
+"""The arguments of a single run."""
+BY = argument("--by COLUMN", "report figures per value of a column of the log")
+SHOW = argument(
+    "--show WHAT",
+    "events: print the events before the figures; step: also print queue,"
+    " resources and event list, and wait for Enter after each event; or a"
+    f" file to write: a Gantt chart ({', '.join(PICTURES)}), an animation of"
+    f" up to two policies ({', '.join(FILMS)}), or the schedule of a cluster"
+    f" ({SCHEDULE}); may be repeated",
+    action="append",
+    default=[],
+)
 
 
 def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
@@ -115,23 +108,26 @@ def _page(text: str) -> str:
     return text
 
 
-def _add_step(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--html",
+STEP_ARGUMENTS = [
+    argument(
+        "--html FILE",
+        "page to write; its name ends in .html",
         type=checked(_page),
         required=True,
-        metavar="FILE",
-        help="page to write; its name ends in .html",
-    )
-    _add_run_options(
-        parser,
-        (
-            "--from T",
-            float,
-            "time at which recording starts (default: the start of the run)",
-        ),
-        ("--steps N", int, "number of recorded events (default: %(default)s)", 200),
-    )
+    ),
+    *RUN_ARGUMENTS,
+    argument(
+        "--from T",
+        "time at which recording starts (default: the start of the run)",
+        type=float,
+    ),
+    argument(
+        "--steps N",
+        "number of recorded events (default: %(default)s)",
+        type=int,
+        default=200,
+    ),
+]
 
 
 def _step(args: argparse.Namespace) -> Answer:
@@ -363,25 +359,22 @@ def _suffix(path: str) -> str:
 FUNCTION = "omitted with a function, whose parameters are compared"
 
 
-def _add_compare(parser: argparse.ArgumentParser) -> None:
-    add_scenario(parser, "for a function, several values are compared: tellers=2,3")
-    add_policies(parser)
-    add_study(parser, 10)
-    add_options(
-        parser,
-        ("--by COLUMN", str, "report figures per value of a column of the log"),
-        (
-            "--precision R",
-            str,
-            "add seeds until the 95 %% half width is at most R times the mean, such"
-            " as 0.05 for the main figure, or wait_min=0.1,miss_pct=0.1",
-        ),
-        (
-            "--gap",
-            bool,
-            "for rented slots: report how far each policy is above the lower bound",
-        ),
-    )
+SEEDS = 10  # by default
+STUDY = [policies_option(), seeds_option(SEEDS), OUT]
+COMPARE_ARGUMENTS = [
+    *scenario_arguments("for a function, several values are compared: tellers=2,3"),
+    *STUDY,
+    BY,
+    argument(
+        "--precision R",
+        "add seeds until the 95 %% half width is at most R times the mean, such"
+        " as 0.05 for the main figure, or wait_min=0.1,miss_pct=0.1",
+    ),
+    argument(
+        "--gap",
+        "for rented slots: report how far each policy is above the lower bound",
+    ),
+]
 
 
 def _compare(args: argparse.Namespace) -> Answer:
@@ -395,7 +388,7 @@ def _compare(args: argparse.Namespace) -> Answer:
     subject = subject_of(scenario)
     policies = policies_given(args, subject)
     subject.check_effective(worded.names, policies)
-    seeds = seeds_of(args, subject.is_random_under(policies))
+    seeds = seeds_of(args, SEEDS, subject.is_random_under(policies))
     jobs = subject.work_of(policies) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     if args.by is not None:
@@ -435,7 +428,7 @@ def _compare_alternatives(args: argparse.Namespace, worded: Worded) -> Answer:
     study = compare(
         worded.scenario,
         alternatives if varied else [worded.scenario.name],
-        seeds_of(args),
+        seeds_of(args, SEEDS),
         args.workers,
         out=args.out,
         precision=_precision(args.precision, subject_of(worded.scenario).report),
@@ -458,12 +451,6 @@ def _precision(text: str | None, report: Any) -> dict[str, float] | None:
     return pairs(parts, lambda _: (float, form), form, "--precision: ")
 
 
-def _add_sweep(parser: argparse.ArgumentParser) -> None:
-    add_scenario(parser)
-    add_policies(parser)
-    add_study(parser, 10)
-
-
 def _sweep(args: argparse.Namespace) -> Answer:
     worded = Worded(args.scenario, args.words)
     several = [word for word, values in worded.grid.items() if len(values) > 1]
@@ -483,7 +470,8 @@ def _sweep(args: argparse.Namespace) -> Answer:
     if is_function:
         check_omitted(args, ["policies"], FUNCTION)
     subject.check_effective(worded.names, policies)
-    seeds = seeds_of(args, any(varied.is_random_under(policies) for varied in subjects))
+    is_random = any(varied.is_random_under(policies) for varied in subjects)
+    seeds = seeds_of(args, SEEDS, is_random)
     jobs = sum(varied.work_of(policies) for varied in subjects) * len(seeds)
     check_work(args, jobs, per_s=subject.pace_per_s)
     study = sweep(
@@ -499,8 +487,10 @@ def _sweep(args: argparse.Namespace) -> Answer:
 
 
 COMMANDS = {
-    "run": Command(_add_run, _run),
-    "step": Command(_add_step, _step, formats=()),
-    "compare": Command(_add_compare, _compare, parallel=True, engines=True),
-    "sweep": Command(_add_sweep, _sweep, parallel=True, engines=True),
+    "run": Command([*RUN_ARGUMENTS, BY, SHOW], _run),
+    "step": Command(STEP_ARGUMENTS, _step, formats=()),
+    "compare": Command(COMPARE_ARGUMENTS, _compare, parallel=True, engines=True),
+    "sweep": Command(
+        [*scenario_arguments(), *STUDY], _sweep, parallel=True, engines=True
+    ),
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
@@ -70,7 +69,7 @@ class Words(dict[str, str]):
     def group(self, prefix: str, known: Any = None) -> dict[str, Any]:
         """Remove the words "prefix.NAME", and return their values by NAME.
 
-        known: function that declares the allowed parameters.
+        known: function or class that declares the allowed parameters.
         """
         names = [name for name in self if name.startswith(f"{prefix}.")]
         values = {name.partition(".")[2]: self.take(name) for name in names}
@@ -416,19 +415,17 @@ def _announce(scenario: Scenario) -> None:
 
 def _summary(scenario: Scenario, jobs: LoggedWorkload) -> str:
     """Summarise a job log: jobs, span, rate, service quantiles, offered load."""
-    load, slots = (
-        scenario.known().offered_load,
-        f"on {many(len(scenario.slots), 'slot')}",
-    )
+    load = scenario.known().offered_load
+    slots = f"on {many(len(scenario.slots), 'slot')}"
     span_h = (jobs.submit_s[-1] - jobs.submit_s[0]) / 3600
     span = f"{span_h:.1f} h" if span_h >= 0.1 else f"{3600 * span_h:.3g} s"
     pace = f", {jobs.rate_per_s * 3600:.1f} per hour" if span_h else ""
     median, ninety, most = np.quantile(jobs.service_s, [0.5, 0.9, 0.99])
     lead_h = jobs.submit_s[0] / 3600
-    begun = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
+    lead = f", the first {lead_h:,.1f} h after time 0" if lead_h > span_h > 0 else ""
     return (
         f"{scenario.name}: {many(jobs.jobs, 'job')} over"
-        f" {span}{pace}{begun}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
+        f" {span}{pace}{lead}; service median {median:.0f} s, 90 % {ninety:.0f} s, 99"
         f" % {most:.0f} s; "
         + (
             f"offered load {load:.3f} {slots} (execution time only)"
@@ -460,15 +457,11 @@ def group_of(texts: list[str], prefix: str, owner: Any) -> dict[str, Any]:
     """
     inside = [text for text in texts if text.startswith(f"{prefix}.")]
     texts[:] = [text for text in texts if text not in inside]
-    types, values_by_name = hints(owner), {}
-    for word, values in split(inside).items():
-        name = word.partition(".")[2]
-        check_one_of(
-            "parameter", word, [f"{prefix}.{item.name}" for item in fields(owner)]
-        )
+    words = split(inside)
+    for word, values in words.items():
         require(len(values) == 1, word, ",".join(values), "one value")
-        values_by_name[name] = value_of(values[0], types[name])
-    return values_by_name
+    first = {word: values[0] for word, values in words.items()}
+    return Words(first).group(prefix, owner)
 
 
 def split(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -513,22 +506,15 @@ def value_of(text: str, hint: Any) -> Any:
     )
     if text == "none" and NoneType in kinds:
         return None
-    if bool in kinds and text in BOOLEANS:
+    if text in BOOLEANS and (bool in kinds or Any in kinds):
         return BOOLEANS[text]
     if entries and "+" in text:
         entry = _entry if numbers else number_or_text
         return [entry(part) for part in text.split("+")]
-    if int in kinds or float in kinds:
-        return number_or_text(text)
-    if numbers:
+    one_number = int in kinds or float in kinds
+    if numbers and not one_number:
         return [_entry(text)]
-    if str in kinds:
-        return text
-    return (
-        BOOLEANS.get(text, number_or_text(text))
-        if Any in kinds
-        else number_or_text(text)
-    )
+    return text if str in kinds and not one_number else number_or_text(text)
 
 
 def _entry(text: str) -> Any:

@@ -14,9 +14,9 @@ from pathlib import Path
 from cgrsp_simpy.app import SCRIPT
 from cgrsp_simpy.base.checks import InputError, check_one_of, check_whole, require
 from cgrsp_simpy.base.files import write_files
-from cgrsp_simpy.cli.options import add_options, to_folder
+from cgrsp_simpy.cli.options import to_folder
 from cgrsp_simpy.cli.parameters import summary
-from cgrsp_simpy.cli.parsing import Answer, Command
+from cgrsp_simpy.cli.parsing import EXCLUSIVE, Answer, Command, argument
 from cgrsp_simpy.exercises import browser
 from cgrsp_simpy.exercises.pages import assignment_text, notebook_text, slides
 
@@ -27,63 +27,40 @@ PLACES = (PACKAGE / "lectures", SCENARIOS / "lectures")
 SOURCES = "the repository and the source distribution"  # not part of a wheel
 
 
-def _add_lectures(parser: argparse.ArgumentParser) -> None:
-    # with all options, argparse prints a line of more than 80 columns
-    parser.usage = "%(prog)s [options] [N]"
-    parser.add_argument(
-        "number",
-        nargs="?",
-        metavar="N",
-        help="number of the lecture to print, copy or write; lab; or the name of an"
+FORMS = {
+    "copy": "copy script, output and figure of the lecture into DIR",
+    "notebook": "write the lecture as a notebook into DIR (needs the extra teach)",
+    "slides": "run the lecture, and write its slides into DIR (needs the extra teach)",
+    "assignment": "write the lecture as an nbgrader assignment into DIR/source (needs"
+    " the extra teach)",
+}
+"""Option for the form in which a lecture is written -> its help."""
+LECTURES_ARGUMENTS = [
+    argument(
+        "number N",
+        "number of the lecture to print, copy or write; lab; or the name of an"
         " assignment (default: list them)",
-    )
-    one = parser.add_mutually_exclusive_group()
-    add_options(
-        one,
-        (
-            "--copy DIR",
-            to_folder,
-            "copy script, output and figure of the lecture into DIR",
-        ),
-        (
-            "--notebook DIR",
-            to_folder,
-            "write the lecture as a notebook into DIR (needs the extra teach)",
-        ),
-        (
-            "--slides DIR",
-            to_folder,
-            "run the lecture, and write its slides into DIR (needs the extra teach)",
-        ),
-        (
-            "--assignment DIR",
-            to_folder,
-            "write the lecture as an nbgrader assignment into DIR/source (needs"
-            " the extra teach)",
-        ),
-    )
-    add_options(
-        parser,
-        (
-            "--with-answers",
-            bool,
-            "include the answers, with --copy (into DIR/answers) or --assignment",
-        ),
-    )
-    add_options(
-        parser,
-        (
-            "--browser DIR",
-            to_folder,
-            "write all lectures into DIR as a website on which they run in the"
-            " browser, without a network (needs the extra teach)",
-        ),
-        (
-            "--pyodide PATH",
-            str,
-            f"for --browser: pyodide-{browser.PYODIDE}.tar.bz2, or its folder",
-        ),
-    )
+        nargs="?",
+    ),
+    *(
+        argument(f"--{form} DIR", text, EXCLUSIVE, type=to_folder)
+        for form, text in FORMS.items()
+    ),
+    argument(
+        "--with-answers",
+        "include the answers, with --copy (into DIR/answers) or --assignment",
+    ),
+    argument(
+        "--browser DIR",
+        "write all lectures into DIR as a website on which they run in the"
+        " browser, without a network (needs the extra teach)",
+        type=to_folder,
+    ),
+    argument(
+        "--pyodide PATH",
+        f"for --browser: pyodide-{browser.PYODIDE}.tar.bz2, or its folder",
+    ),
+]
 
 
 def _lectures(args: argparse.Namespace) -> Answer:
@@ -93,7 +70,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
     option, target = next(
         (
             (f"--{form}", getattr(args, form))
-            for form in ("copy", "notebook", "slides", "assignment")
+            for form in FORMS
             if getattr(args, form) is not None
         ),
         ("", ""),
@@ -109,15 +86,9 @@ def _lectures(args: argparse.Namespace) -> Answer:
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
     if name is None:
-        require(
-            not option, option, target, "given together with the number of a lecture"
-        )
-        wide = max(map(len, scripts))
-        lines = (
-            f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
-            for name, path in scripts.items()
-        )
-        return Answer("\n".join(lines))
+        allowed = "given together with the number of a lecture"
+        require(not option, option, target, allowed)
+        return Answer(_listed(scripts))
     require(
         name in lectures or _sources().is_dir(),
         "lecture",
@@ -136,8 +107,24 @@ def _lectures(args: argparse.Namespace) -> Answer:
     answers = _answers(scripts[name]) if args.with_answers else None
     if not option:
         return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
-    files, folder = _files(option, name, scripts[name], answers), Path(target)
-    kept = set[str]()
+    files = _files(option, name, scripts[name], answers)
+    return _written(name, option, target, files)
+
+
+def _listed(scripts: dict[str, Path]) -> str:
+    """Return a line per script: its name and the summary of its docstring."""
+    wide = max(map(len, scripts))
+    return "\n".join(
+        f"{name:{wide}}  {summary(ast.get_docstring(ast.parse(path.read_bytes())))}"
+        for name, path in scripts.items()
+    )
+
+
+def _written(
+    name: str, option: str, target: str, files: dict[str, Callable[[], bytes]]
+) -> Answer:
+    """Write a lecture's files into a folder; copies that a student changed are kept."""
+    folder, kept = Path(target), set[str]()
     for file, content in files.items():
         path = folder / file
         if option == "--copy" and path.is_file():
@@ -222,14 +209,6 @@ OPTIONS = {  # Streamlit's settings
 }
 
 
-def _add_app(parser: argparse.ArgumentParser) -> None:
-    add_options(
-        parser,
-        ("--port N", int, "port on this computer (default: %(default)s)", 8501),
-        ("--headless", bool, "do not open a browser"),
-    )
-
-
 def _app(args: argparse.Namespace) -> Answer:
     check_whole("--port", args.port, least=1, most=65535)
     if find_spec("streamlit") is None:
@@ -246,6 +225,24 @@ def _app(args: argparse.Namespace) -> Answer:
 
 
 COMMANDS = {
-    "lectures": Command(_add_lectures, _lectures, formats=()),
-    "app": Command(_add_app, _app, formats=()),
+    "lectures": Command(
+        LECTURES_ARGUMENTS,
+        _lectures,
+        formats=(),
+        # with all options, argparse prints a line of more than 80 columns
+        usage="%(prog)s [options] [N]",
+    ),
+    "app": Command(
+        [
+            argument(
+                "--port N",
+                "port on this computer (default: %(default)s)",
+                type=int,
+                default=8501,
+            ),
+            argument("--headless", "do not open a browser"),
+        ],
+        _app,
+        formats=(),
+    ),
 }

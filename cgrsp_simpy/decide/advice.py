@@ -433,18 +433,18 @@ class Advice(Results):
             )
             text += "" if saved.low > 0 or saved.high < 0 else ", not significant"
         if self.whole_days and self.best != self.now:
-            days = self.for_days(self.best)
-            few = f"; no interval for other days, since the log has fewer than {WEEK}"
-            text += (
-                few
-                if days is None
-                else (
-                    f"; for days like these {days.low:.2f} to {days.high:.2f} USD"
-                    f" (bootstrap of {many(self.whole_days, 'day')} in blocks of"
-                    f" {self.block_days})"
-                )
-            )
+            text += f"; {self._other_days()}"
         return "".join([f"Confidence: {text}.", *map(self._kept, self.search.limits)])
+
+    def _other_days(self) -> str:
+        """Describe the saving for days like those of the log."""
+        days = self.for_days(self.best)
+        if days is None:
+            return f"no interval for other days, since the log has fewer than {WEEK}"
+        return (
+            f"for days like these {days.low:.2f} to {days.high:.2f} USD (bootstrap of"
+            f" {many(self.whole_days, 'day')} in blocks of {self.block_days})"
+        )
 
     def _kept(self, figure: str) -> str:
         """Describe whether a limit is met."""
@@ -474,7 +474,7 @@ class Advice(Results):
             *(self._today, self._late, self._first, self._by_hour),
             *(self._bad, self._worse, self._priced),
         )
-        return [text for part in parts if (text := part())]
+        return [text for text in (part() for part in parts) if text]
 
     def _today(self) -> str:
         miss, wait = (

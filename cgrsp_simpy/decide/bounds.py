@@ -438,10 +438,8 @@ class _Program:
     def bound(self, price: np.ndarray) -> float:
         """Return the bound for individual jobs at prices per pool and step."""
         problem = self.problem
-        least, value = (
-            problem.least(price),
-            -float((problem.slots @ price).sum()) * problem.step_s,
-        )
+        least = problem.least(price)
+        value = -float((problem.slots @ price).sum()) * problem.step_s
         for job in problem.jobs:
             value += float(problem.costs(least, job)[1].min())
         return value

@@ -17,7 +17,8 @@ change within a step, the step is listed with both.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,68 @@ class Group(NamedTuple):
     jobs: int = 1
 
 
+class StockChances:
+    """Probabilities of High, Medium and Low stock of each type, over time.
+
+    The stock of some types persists or is replayed: its path, and so its status at any
+    time, is known. kinds: all probabilities that a type can have. possible: those of
+    each type. hours_s: times of day at which the clock changes them, seconds after
+    time 0.
+    """
+
+    def __init__(self, scenario: Scenario, seed: int) -> None:
+        market, self.gpus = scenario.market, scenario.types
+        self._market, self._stock = market, Stock(market, seed)
+        replayed = {series.gpu for series in market.series}
+        self._known = {
+            gpu
+            for gpu in self.gpus
+            if gpu.name in replayed or market.holding(gpu.name).persistence_s > 0
+        }
+        self.hours_s = [
+            3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
+        ]
+        self.possible = [
+            KNOWN
+            if gpu in self._known
+            else [self.of(gpu, at_s + AFTER_S) for at_s in self.hours_s]
+            for gpu in self.gpus
+        ]
+        self.kinds = list(dict.fromkeys(chain.from_iterable(self.possible)))
+
+    def of(self, gpu: GpuType, at_s: float) -> tuple[float, ...]:
+        """Return the probabilities of a type at a time."""
+        if gpu in self._known:
+            return KNOWN[self._stock.status(gpu, at_s, 0.0)]
+        return self._market.probabilities(gpu, at_s)
+
+    def kinds_at(self, at_s: float) -> tuple[int, ...]:
+        """Return the index in `kinds` of each type's probabilities at a time."""
+        return tuple(self.kinds.index(self.of(gpu, at_s)) for gpu in self.gpus)
+
+    def changes_s(self, end_s: float) -> set[float]:
+        """Return the times up to end_s at which the stock of a type changes."""
+        return {
+            at_s for gpu in self.gpus for at_s in self._stock.changes_s(gpu, 0.0, end_s)
+        }
+
+    def clock_changes(self, end_s: float, step_s: float) -> list[int]:
+        """Return the steps up to end_s in which the clock changes any probability."""
+
+        def by_clock(at_s: float) -> list[tuple[float, ...]]:
+            return [self._market.probabilities(gpu, at_s) for gpu in self.gpus]
+
+        return sorted(
+            {
+                int((day_s + at_s + AFTER_S) / step_s)
+                for day_s in np.arange(0.0, end_s, DAY_S).tolist()
+                for at_s in self.hours_s
+                if AFTER_S < day_s + at_s < end_s
+                and by_clock(at_s - AFTER_S) != by_clock(at_s + AFTER_S)
+            }
+        )
+
+
 class Dispatches:
     """Dispatches on a grid of time steps, up to step `end`.
 
@@ -81,12 +144,11 @@ class Dispatches:
         drawn: Sequence[tuple[Job, Draws]],
         units: Units,
         step_s: float,
-        steps_a_bin: int = 1,
+        steps_per_bin: int = 1,
         end_s: float | None = None,
     ) -> None:
-        market, stock = scenario.market, Stock(scenario.market, seed)
         self.units, self.step_s = units, step_s
-        gpus = scenario.types
+        gpus, terms = scenario.types, scenario.terms
         self.pool = [0] * len(gpus) if scenario.free_types else list(range(len(gpus)))
         sizes = (
             [len(scenario.slots)]
@@ -106,71 +168,38 @@ class Dispatches:
             ("longest execution", longest_s),
         ):
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
-        replayed = {series.gpu for series in market.series}
-        lasting = {
-            gpu
-            for gpu in gpus
-            if gpu.name in replayed or market.holding(gpu.name).persistence_s > 0
-        }
-
-        def chances(gpu: GpuType, at_s: float) -> tuple[float, ...]:
-            if gpu in lasting:
-                return KNOWN[stock.status(gpu, at_s, 0.0)]
-            return market.probabilities(gpu, at_s)
-
-        hours_s = [
-            3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
-        ]
-        met = [
-            KNOWN
-            if gpu in lasting
-            else [chances(gpu, at_s + AFTER_S) for at_s in hours_s]
-            for gpu in gpus
-        ]
-        kinds = list(
-            dict.fromkeys(
-                combination for chances_of in met for combination in chances_of
-            )
-        )
-
-        def kind_of(at_s: float) -> tuple[int, ...]:
-            return tuple(kinds.index(chances(gpu, at_s)) for gpu in gpus)
-
-        terms = scenario.terms
+        chances = StockChances(scenario, seed)
         none = terms.warm_s > 0 or terms.retry_s is not None
-        delays_s = ((0.0, 0.0),) * 3 if none else market.delay_s
-        self.holds = HoldTimes(gpus, self.levels, delays_s, step_s, kinds)
+        delays_s = ((0.0, 0.0),) * 3 if none else scenario.market.delay_s
+        self.holds = HoldTimes(gpus, self.levels, delays_s, step_s, chances.kinds)
         if end_s is None:
-            end_s = steps_a_bin * step_s * self._bins(steps_a_bin * step_s, kind_of)
+            bin_s = steps_per_bin * step_s
+            end_s = bin_s * self._bins(bin_s, chances)
         self.end = math.ceil(end_s / step_s - AFTER_S)
-        begins_s = [step * step_s for step in range(self.end)]
-        changes_s = {at_s for gpu in gpus for at_s in stock.changes_s(gpu, 0.0, end_s)}
-        pieces = {(int(at_s / step_s), kind_of(at_s)) for at_s in changes_s}
-        pieces |= {(step, kind_of(at_s)) for step, at_s in enumerate(begins_s)}
-        pieces |= {
-            (step, kind_of(at_s + AFTER_S)) for step, at_s in enumerate(begins_s)
+        self.changes = chances.clock_changes(end_s, step_s)
+        pieces = sorted(self._pieces(chances, end_s))
+        self.steps, self.kind = map(np.array, zip(*pieces))
+
+    def _pieces(
+        self, chances: StockChances, end_s: float
+    ) -> set[tuple[int, tuple[int, ...]]]:
+        """Return each step with the kinds of probabilities of the types in it."""
+        begins = [(step, step * self.step_s) for step in range(self.end)]
+        moments = [
+            *((int(at_s / self.step_s), at_s) for at_s in chances.changes_s(end_s)),
+            *begins,
+            *((step, at_s + AFTER_S) for step, at_s in begins),
+        ]
+        # after the horizon, any probabilities may hold
+        last = [
+            [possible[number % len(possible)] for possible in chances.possible]
+            for number in range(max(map(len, chances.possible)))
+        ]
+        return {(step, chances.kinds_at(at_s)) for step, at_s in moments} | {
+            (self.end, tuple(map(chances.kinds.index, of_types))) for of_types in last
         }
-        for any_of in range(max(map(len, met))):
-            kind = tuple(
-                kinds.index(chances_of[any_of % len(chances_of)]) for chances_of in met
-            )
-            pieces.add((self.end, kind))
-        self.steps, self.kind = map(np.array, zip(*sorted(pieces)))
 
-        def by_clock(at_s: float) -> list[tuple[float, ...]]:
-            return [market.probabilities(gpu, at_s) for gpu in gpus]
-
-        self.changes = sorted(
-            {
-                int((day_s + at_s + AFTER_S) / step_s)
-                for day_s in np.arange(0.0, end_s, DAY_S).tolist()
-                for at_s in hours_s
-                if AFTER_S < day_s + at_s < end_s
-                and by_clock(at_s - AFTER_S) != by_clock(at_s + AFTER_S)
-            }
-        )
-
-    def _bins(self, bin_s: float, kind_of: Callable[[float], tuple[int, ...]]) -> int:
+    def _bins(self, bin_s: float, chances: StockChances) -> int:
         """Return the number of bins in which half of the slots would serve all jobs.
 
         No slot idles while jobs wait. The limit is 2 MOST_STEPS, or the last arrival if
@@ -182,7 +211,8 @@ class Dispatches:
         left, bins = 0.0, 0
         most = 2 * MOST_STEPS * STEP_S / bin_s
         while bins < len(arrived) or (left > 0 and bins < most):
-            held_s = shares @ holds.mean_s[:, types, kind_of(bins * bin_s + AFTER_S)]
+            kinds = chances.kinds_at(bins * bin_s + AFTER_S)
+            held_s = shares @ holds.mean_s[:, types, kinds]
             least_s = [
                 held_s[np.array(self.pool) == pool].min()
                 for pool in range(len(self.slots))
@@ -197,11 +227,8 @@ class Dispatches:
         holds, units, c = self.holds, self.units, job.c
         slack = math.ceil(job.deadline_s / self.step_s) - steps
         wait_s = np.maximum(0.0, steps * self.step_s - job.submit_s) + holds.delay_s[v]
-        missed, late_s = (
-            holds.miss(c, g, v, slack),
-            holds.late_s(c, g, v, slack),
-        )
-        usd = units.wait * wait_s + units.miss * missed + units.late * late_s
+        usd = units.wait * wait_s + units.miss * holds.miss(c, g, v, slack)
+        usd += units.late * holds.late_s(c, g, v, slack)
         return np.asarray(
             self.levels[c].weight * usd + units.rent * holds.rent_usd[c, g]
         )
@@ -240,11 +267,7 @@ class Dispatches:
         The lower bounds have shape (remaining entries of `steps`, types). least: result
         of `least`.
         """
-        holds, units, weight = (
-            self.holds,
-            self.units,
-            self.levels[job.c].weight,
-        )
+        holds, units, weight = self.holds, self.units, self.levels[job.c].weight
         first = int(np.searchsorted(self.steps, int(job.submit_s / self.step_s)))
         cost: np.ndarray = least[job.c, first:] - units.wait * weight * job.submit_s
         v, types = self.kind[first:], np.arange(cost.shape[1])

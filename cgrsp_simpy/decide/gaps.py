@@ -187,16 +187,11 @@ class Frontier:
         "bound" uses the means, "low" and "high" the ends of their 95 % intervals,
         which need two seeds (in a replayed market: two recorded days).
         """
-        ends = {
-            "bound": {price: estimate.mean for price, estimate in self.means.items()}
-        }
-        if all(estimate.n > 1 for estimate in self.means.values()):
-            ends["low"] = {
-                price: max(0, estimate.low) for price, estimate in self.means.items()
-            }
-            ends["high"] = {
-                price: estimate.high for price, estimate in self.means.items()
-            }
+        means = self.means
+        ends = {"bound": {price: value.mean for price, value in means.items()}}
+        if all(value.n > 1 for value in means.values()):
+            ends["low"] = {price: max(0, value.low) for price, value in means.items()}
+            ends["high"] = {price: value.high for price, value in means.items()}
         return {kind: _corners(least) for kind, least in ends.items()}
 
     def miss_pct(self, wait_min: float) -> float:

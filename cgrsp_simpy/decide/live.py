@@ -157,9 +157,9 @@ def _stop(live: Any, state: State) -> Process:
 def queue_empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
     """Return the first time from now on at which no job waits, in seconds."""
     times_s = np.concatenate([[now_s], np.sort(dispatch_s[dispatch_s >= now_s])])
-    came = np.searchsorted(np.sort(submit_s), times_s, side="right")
-    went = np.searchsorted(np.sort(dispatch_s), times_s, side="right")
-    return float(times_s[came == went][0])
+    arrived = np.searchsorted(np.sort(submit_s), times_s, side="right")
+    dispatched = np.searchsorted(np.sort(dispatch_s), times_s, side="right")
+    return float(times_s[arrived == dispatched][0])
 
 
 @dataclass(frozen=True)
@@ -278,7 +278,7 @@ def _cells(row: Mapping[str, Any], names: Iterable[str], signed: bool) -> list[s
     cells = [f"{row['alternative']}{', difference' * signed}"]
     for name in names:
         mean, (low, high) = row[name]["mean"], row[name]["ci95"]
-        half = "" if not signed else f" ± {figure_text((high - low) / 2)}"
+        half = f" ± {figure_text((high - low) / 2)}" if signed else ""
         cells.append(f"{figure_text(mean)}{half}")
     return cells
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from cgrsp_simpy.base.checks import (
@@ -19,7 +18,7 @@ from cgrsp_simpy.base.checks import (
 from cgrsp_simpy.base.metric import summed
 from cgrsp_simpy.base.parameters import Count, Fraction, declared, parameter, rule
 from cgrsp_simpy.base.streams import stream
-from cgrsp_simpy.base.table import many, to_pandas, visible, write_csv
+from cgrsp_simpy.base.table import HasRows, many, visible
 from cgrsp_simpy.engine.events import policy_name
 from cgrsp_simpy.engine.model import Model
 from cgrsp_simpy.engine.run import Run
@@ -65,7 +64,7 @@ def days_of(mix: Mapping[str, float], days: int, seed: int) -> list[Day]:
 
 
 @dataclass(frozen=True, repr=False)
-class MonthRun:
+class MonthRun(HasRows):
     """One month under a policy, as sums per day.
 
     scenario, seed: the month's. policy: name of the policy. rule: the policy itself.
@@ -125,14 +124,6 @@ class MonthRun:
         """Raise InputError: days have no log."""
         subject_of(self.scenario).report.check_column(column)
         return []
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file; an existing one is overwritten."""
-        write_csv(path, self.rows())
-
-    def to_pandas(self) -> Any:
-        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
-        return to_pandas(self.rows())
 
 
 class MonthSubject(Subject):

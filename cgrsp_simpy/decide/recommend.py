@@ -399,7 +399,9 @@ class Trials:
         )
         self.least = max(widths(scenario.workload), default=1)
         self.executor, self.store, self.days = executor, store, days_of(scenario)
-        self._made: dict[tuple[int, str, Hours], Scenario] = {self.now[1:]: scenario}
+        self._scenarios: dict[tuple[int, str, Hours], Scenario] = {
+            self.now[1:]: scenario
+        }
         self.figures: dict[Option, dict[int, dict[str, float]]] = {}
 
     def fleet(self, option: Option) -> Scenario:
@@ -409,7 +411,7 @@ class Trials:
         in stock, or no job would end on it.
         """
         _, slots, types, hours = option
-        if option[1:] not in self._made:
+        if option[1:] not in self._scenarios:
             require(
                 slots >= self.least,
                 "slots",
@@ -418,8 +420,8 @@ class Trials:
             )
             fleet = self.fleets[types](slots)
             opening = replace(fleet.opening, hours=hours)
-            self._made[option[1:]] = replace(fleet, opening=opening)
-        return self._made[option[1:]]
+            self._scenarios[option[1:]] = replace(fleet, opening=opening)
+        return self._scenarios[option[1:]]
 
     def billed_slots(self, option: Option, sums: Totals) -> float:
         """Return the mean number of slots that are billed in a run."""
@@ -438,7 +440,8 @@ class Trials:
         wanted: dict[Option, tuple[Scenario, list[int]]] = {}
         for option in options:
             done, fleet = self.figures.setdefault(option, {}), self.fleet(option)
-            if left := [seed for seed in seeds if seed not in done]:
+            left = [seed for seed in seeds if seed not in done]
+            if left:
                 wanted[option] = fleet, left
         tasks = [
             Replications(fleet, [self.policies[option.policy]], left)
@@ -486,12 +489,12 @@ class Trials:
         self, option: Option, other: Option, figure: str, seeds: Sequence[int]
     ) -> Mean:
         """Return the paired difference of two options; interval as in `mean`."""
-        ours, theirs = (
+        values, other_values = (
             self.values(choice, figure, seeds) for choice in (option, other)
         )
         return _with_enough(
             paired_difference(
-                ours, theirs, in_order=bool(subject_of(self.scenario).common)
+                values, other_values, in_order=bool(subject_of(self.scenario).common)
             )
         )
 

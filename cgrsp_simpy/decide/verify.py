@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, require
-from cgrsp_simpy.base.files import is_there, naming_nothing
+from cgrsp_simpy.base.files import READING, is_there, naming_nothing
 from cgrsp_simpy.decide.advice import advise
 from cgrsp_simpy.decide.recommend import Prices, Spot
 from cgrsp_simpy.studies.compare import compare, sweep
@@ -48,14 +48,7 @@ def verify(
         raise InputError(
             message if message.startswith(str(out)) else f"{out}: {message}"
         ) from None
-    except (
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ):
+    except READING:
         raise InputError(
             f"{out / 'configuration.json'} is damaged or altered"
         ) from None

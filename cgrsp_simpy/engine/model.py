@@ -40,10 +40,6 @@ MOVED_TO_SUBJECT = {
 """What was called on a model in the last release -> its name now."""
 
 
-def _is_functions(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(callable, value.values()))
-
-
 def _is_columns(value: Any) -> bool:
     try:
         np.dtype([*value.items()])
@@ -53,7 +49,10 @@ def _is_columns(value: Any) -> bool:
 
 
 ATTRIBUTES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "policies": (_is_functions, "a mapping from names to functions"),
+    "policies": (
+        lambda value: isinstance(value, Mapping) and all(map(callable, value.values())),
+        "a mapping from names to functions",
+    ),
     "compared": (lambda value: isinstance(value, (list, tuple)), "a list of policies"),
     "columns": (_is_columns, 'a mapping from names to NumPy types, such as "f8"'),
     "report": (lambda value: isinstance(value, type), "a subclass of Report"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_one_of
-from cgrsp_simpy.base.metric import Metric, summed
+from cgrsp_simpy.base.metric import Metric, ratio, summed
 from cgrsp_simpy.base.timeline import VISIT, Timeline
 from cgrsp_simpy.engine.claim import Claim
 
@@ -78,7 +78,7 @@ class WaitTally(EndTally):
         return {
             "wait_s": float(wait_s.mean()) if len(wait_s) else math.nan,
             "wait_p95_s": float(np.percentile(wait_s, 95)) if len(wait_s) else math.nan,
-            "claim_wait_s": summed(wait_s.tolist()) / (self.claims or math.nan),
+            "claim_wait_s": ratio(summed(wait_s.tolist()), self.claims),
             "response_s": float(response_s.mean()) if len(response_s) else math.nan,
         }
 
@@ -187,7 +187,7 @@ class Report:
         """Return the figures of a run by name."""
         size = summed(spec.size for spec in self.model.resources())
         open_s = size * run.tally.span_s - summed(run.closed_s)
-        used_pct = 100.0 * summed(run.held_s) / open_s if open_s else math.nan
+        used_pct = ratio(100.0 * summed(run.held_s), open_s)
         return {**run.tally.figures(), "utilisation_pct": used_pct, **run.measured}
 
     def summary_of(self, run: Any, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:

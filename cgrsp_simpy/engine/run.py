@@ -7,21 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, require, shown
 from cgrsp_simpy.base.policy import HoldsPolicies
-from cgrsp_simpy.base.table import Table, figure_text, to_pandas, visible, write_csv
+from cgrsp_simpy.base.table import HasRows, Table, figure_text, visible
 from cgrsp_simpy.base.timeline import Timeline
 from cgrsp_simpy.engine.claim import ClaimRecords, Part, claims_table
 from cgrsp_simpy.engine.report import Columns, Report
 
-if TYPE_CHECKING:
-    import pandas
-
+T = TypeVar("T")
 RESOURCES = "resources"  # the column of `Run.rows` that lists those of a job
 BLOCK = 8192  # rows that are summed at a time
 TIMES = ("submit_s", "dispatch_s", "start_s", "finish_s")
@@ -165,12 +162,19 @@ def column_names(names: Iterable[str]) -> list[str]:
     return ["job" if name == "id" else name for name in names]
 
 
+def recorded(records: T | None) -> T:
+    """Return the records of a run; InputError if the run has kept none."""
+    if records is None:
+        raise InputError("this run has no records; simulate with records=True")
+    return records
+
+
 def _missing(dtype: np.dtype[Any]) -> Any:
     """Return a missing value: NaN, -1 for whole numbers, and 0 or "" for others."""
     return {"f": math.nan, "i": -1}.get(dtype.kind, np.zeros((), dtype).item())
 
 
-class Run(HoldsPolicies):
+class Run(HoldsPolicies, HasRows):
     """One simulated run of a model; a notebook displays a table of its figures.
 
     Attributes
@@ -240,10 +244,8 @@ class Run(HoldsPolicies):
         total wait for granted claims, and claims, their number, unless the report has
         other columns; and the model's columns.
         """
-        if self._blocks is None:
-            raise InputError("this run has no records; simulate with records=True")
-        names, dtypes = self._names, self._dtypes
-        columns = [np.concatenate(blocks) for blocks in zip(*self._blocks)]
+        names, dtypes, blocks = self._names, self._dtypes, recorded(self._blocks)
+        columns = [np.concatenate(column) for column in zip(*blocks)]
         # without jobs, their own fields are unknown, and only "job" has no dtype
         columns = columns or [np.empty(0, dtypes.get(name, "i8")) for name in names]
         jobs = np.empty(
@@ -266,9 +268,7 @@ class Run(HoldsPolicies):
         its number. amount: the amount that the job held. phase: provisioning,
         executing, or a phase of the model. from_s, to_s: seconds.
         """
-        if self._claim_records is None:
-            raise InputError("this run has no records; simulate with records=True")
-        return claims_table(self._claim_records)
+        return claims_table(recorded(self._claim_records))
 
     def parts(self) -> dict[Any, Sequence[Part]]:
         """Return, by job, the number and amount of each resource of its last claim."""
@@ -327,11 +327,3 @@ class Run(HoldsPolicies):
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per job, as `Report.rows`."""
         return self.report.rows(self)
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write the rows to a CSV file; an existing one is overwritten."""
-        write_csv(path, self.rows())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas DataFrame; needs the extra "pandas"."""
-        return to_pandas(self.rows())

@@ -16,7 +16,7 @@ from dataclasses import asdict, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 import cloudpickle
 
@@ -38,7 +38,7 @@ from cgrsp_simpy.base.parameters import (
     parameter,
 )
 from cgrsp_simpy.base.parts import part_of
-from cgrsp_simpy.base.policy import Wake
+from cgrsp_simpy.base.policy import Wake, WrapsPolicy
 from cgrsp_simpy.base.streams import Draw
 from cgrsp_simpy.base.table import json_text
 from cgrsp_simpy.engine.events import policy_name
@@ -174,8 +174,7 @@ class State:
                 require(number <= MOST_JOBS, f"jobs {name}", number, most)
         if table.get("wake_s", 0.0) is None:
             table["wake_s"] = math.inf
-        state: Self = part_of(cls, table, "")
-        return state
+        return cast(Self, part_of(cls, table, ""))
 
     def table(self) -> dict[str, Any]:
         """Return the state as a table for JSON, in which infinity becomes null."""
@@ -293,7 +292,7 @@ def _inner(policy: Any) -> Any:
     return policy.policy if isinstance(policy, Replay) else policy
 
 
-class Replay:
+class Replay(WrapsPolicy):
     """A policy that first starts a state's running jobs at their recorded times.
 
     Then it decides like another policy. answer: a list to record the other policy's
@@ -321,11 +320,6 @@ class Replay:
                     f"memory(={shown(state.memory)}) must be a return value of save()"
                     f" of policy {self.name!r}"
                 ) from None
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "policy":  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)  # declarations of the policy
 
     def __call__(self, view: Any) -> Iterator[Any]:
         run = view._run

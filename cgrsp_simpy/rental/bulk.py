@@ -637,11 +637,9 @@ class Bulk:
             paths[place] = level._epochs_s, level._uniforms
         longest = max(len(epochs_s) for epochs_s, _ in paths)
         epochs_s, levels = np.full((2, len(paths), longest), math.inf)
-        for place, (own_s, uniforms) in enumerate(paths):
-            epochs_s[place, : len(own_s)], levels[place, : len(uniforms)] = (
-                own_s,
-                uniforms,
-            )
+        for place, (starts_s, uniforms) in enumerate(paths):
+            epochs_s[place, : len(starts_s)] = starts_s
+            levels[place, : len(uniforms)] = uniforms
         self.run = self.run._replace(epochs_s=epochs_s, levels=levels)
 
 

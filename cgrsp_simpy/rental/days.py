@@ -145,40 +145,42 @@ def on_market(
     of the same name are matched. Other types keep their stock model. sight: what the
     policy can observe of the stock; see `Market`. Raises InputError for unknown names.
     """
-    ours = [gpu.name for gpu in scenario.gpus]
-    theirs = [model.gpu for model in market.stock]
+    names = [gpu.name for gpu in scenario.gpus]
+    market_names = [model.gpu for model in market.stock]
     if types is None:
-        types = {name: name for name in ours if name in theirs}
+        types = {name: name for name in names if name in market_names}
     if not types:
         raise InputError(
-            f"the market has {', '.join(theirs)}, and the scenario {', '.join(ours)}:"
-            f" map the types, such as {ours[0]}={theirs[0]}"
+            f"the market has {', '.join(market_names)}, and the scenario"
+            f" {', '.join(names)}:"
+            f" map the types, such as {names[0]}={market_names[0]}"
         )
-    for name, their_name in types.items():
-        check_one_of("GPU type of the scenario", name, ours)
-        check_one_of("type of the market", their_name, theirs)
+    for name, market_name in types.items():
+        check_one_of("GPU type of the scenario", name, names)
+        check_one_of("type of the market", market_name, market_names)
     models = {model.gpu: model for model in market.stock}
     replays = {model.gpu: model for model in market.series}
     measured_market = replace(
         scenario.market,
         stock=tuple(
-            replace(models[their_name], gpu=name) for name, their_name in types.items()
+            replace(models[market_name], gpu=name)
+            for name, market_name in types.items()
         ),
         series=tuple(
-            replace(replays[their_name], gpu=name)
-            for name, their_name in types.items()
+            replace(replays[market_name], gpu=name)
+            for name, market_name in types.items()
             if replays
         ),
         sight=sight,
     )
-    dear = {
-        name: market.prices[their_name]
-        for name, their_name in types.items()
-        if their_name in market.prices
+    prices = {
+        name: market.prices[market_name]
+        for name, market_name in types.items()
+        if market_name in market.prices
     }
     gpus, slots = (
         tuple(
-            replace(gpu, price_usd_per_h=dear.get(gpu.name, gpu.price_usd_per_h))
+            replace(gpu, price_usd_per_h=prices.get(gpu.name, gpu.price_usd_per_h))
             for gpu in fleet
         )
         for fleet in (scenario.gpus, scenario.slots)

@@ -12,7 +12,7 @@ import numpy as np
 import simpy
 
 from cgrsp_simpy.base.metric import summed
-from cgrsp_simpy.base.policy import Suspend, Wake
+from cgrsp_simpy.base.policy import Suspend, Wake, WrapsPolicy
 from cgrsp_simpy.base.streams import stream
 from cgrsp_simpy.engine.claim import Claim
 from cgrsp_simpy.engine.events import delay_until, policy_name
@@ -28,7 +28,7 @@ from cgrsp_simpy.rental.view import SlotView, View
 ROUNDING_S = 1e-3  # rounding error of midnight
 
 
-class Budget:
+class Budget(WrapsPolicy):
     """Policy wrapper that dispatches nothing after the day's budget is spent.
 
     Dispatching resumes at midnight. usd: budget per day. totals: totals of the run, in
@@ -50,11 +50,6 @@ class Budget:
         self._days.add(day)
         self.totals.more["budget_days"] = len(self._days)
         return [Wake((day + 1) * DAY_S - self._start_s)]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("policy", "totals"):  # not set yet, while copying
-            raise AttributeError(name)
-        return getattr(self.policy, name)  # declarations of the policy
 
     def spend(self, now_s: float, cost_usd: float) -> None:
         """Add a cost to the amount spent today."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from operator import add
@@ -11,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cgrsp_simpy.base.checks import require
-from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.metric import Metric, ratio
 from cgrsp_simpy.market.model import Status
 from cgrsp_simpy.rental.job import TWO, DeadlineClass
 
@@ -233,18 +232,17 @@ def figures(sums: Totals, jobs: int, capacity_s: float) -> dict[str, float]:
 
     jobs: number submitted. capacity_s: slot-seconds that were available.
     """
-    number = sums.completed or math.nan  # no mean without jobs
-    weighted_min = sums.weighted_tardiness_s / (sums.weight or math.nan) / 60
+    weighted_min = ratio(sums.weighted_tardiness_s, sums.weight) / 60
     return {
         "jobs": jobs,
         "completed": sums.completed,
-        "wait_min": sums.wait_s / number / 60,
-        "miss_pct": _percent(sums.missed, sums.completed),
+        "wait_min": ratio(sums.wait_s, sums.completed) / 60,
+        "miss_pct": ratio(100.0 * sums.missed, sums.completed),
         **_class_figures(sums),
-        "tardiness_min": sums.tardiness_s / number / 60,
+        "tardiness_min": ratio(sums.tardiness_s, sums.completed) / 60,
         **({"weighted_tardiness_min": weighted_min} if sums.weighted else {}),
         "cost_usd": sums.cost_usd,
-        "utilisation_pct": _percent(sums.held_s, capacity_s),
+        "utilisation_pct": ratio(100.0 * sums.held_s, capacity_s),
     }
 
 
@@ -280,8 +278,8 @@ def _class_figures(sums: Totals) -> dict[str, float]:
     if _is_thesis(sums.by_class):
         loose = sums.completed - sums.tight
         return {
-            "tight_miss_pct": _percent(sums.tight_missed, sums.tight),
-            "loose_miss_pct": _percent(sums.missed - sums.tight_missed, loose),
+            "tight_miss_pct": ratio(100.0 * sums.tight_missed, sums.tight),
+            "loose_miss_pct": ratio(100.0 * (sums.missed - sums.tight_missed), loose),
         }
     return {
         f"{name}_{figure}": values[figure]
@@ -298,13 +296,9 @@ def by_class(sums: Totals) -> dict[str, dict[str, float]]:
     return {
         totals.name: {
             "jobs": totals.completed,
-            "wait_min": totals.wait_s / (totals.completed or math.nan) / 60,
-            "miss_pct": _percent(totals.missed, totals.completed),
-            "tardiness_min": totals.tardiness_s / (totals.completed or math.nan) / 60,
+            "wait_min": ratio(totals.wait_s, totals.completed) / 60,
+            "miss_pct": ratio(100.0 * totals.missed, totals.completed),
+            "tardiness_min": ratio(totals.tardiness_s, totals.completed) / 60,
         }
         for totals in sums.by_class
     }
-
-
-def _percent(part: float, whole: float) -> float:
-    return 100.0 * part / whole if whole else math.nan

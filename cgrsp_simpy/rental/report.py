@@ -114,7 +114,8 @@ class RentalReport(Report):
 
     def summary_of(self, run: Run, chosen: np.ndarray[Any, Any]) -> dict[str, Any]:
         sums = Totals.of(self.model.workload.classes, self.model.terms.columns)
-        if (records := run.jobs[chosen]).size:
+        records = run.jobs[chosen]
+        if records.size:
             sums.add({name: records[name] for name in records.dtype.names})
         capacity_s = len(self.model.slots) * run.tally.end_s
         return {**figures(sums, int(chosen.sum()), capacity_s), **sums.more}
@@ -264,7 +265,9 @@ class TracingPolicy(ListPolicy):
     """A list policy with unchanged decisions that records its rules' reasons."""
 
     def __init__(self, policy: ListPolicy) -> None:
-        super().__init__(policy.order, self._told, policy.name, policy.reserve)
+        super().__init__(
+            policy.order, self._place_and_record, policy.name, policy.reserve
+        )
         self._rule, self._offers = policy.place, dict[int, list[str]]()
         self.reasons = Reasons(sentence(policy.order), sentence(policy.place), [])
 
@@ -278,12 +281,16 @@ class TracingPolicy(ListPolicy):
         self.reasons.choices.append(Choice(view.now_s, ranked, self._offers, kept))
         return super().__call__(view)
 
-    def _told(self, view: View, job: Job, offers: Sequence[SlotView]) -> SlotView:
+    def _place_and_record(
+        self, view: View, job: Job, offers: Sequence[SlotView]
+    ) -> SlotView:
         """Return the rule's choice, and then describe it, since a rule may draw."""
         rule = self._rule
         best = rule(view, job, offers)
         self._offers[job.id] = [
-            rule.said(view, job, offer) if isinstance(rule, Score) else offer.gpu.name
+            rule.describe(view, job, offer)
+            if isinstance(rule, Score)
+            else offer.gpu.name
             for offer in (best, *(offer for offer in offers if offer is not best))
         ]
         return best

@@ -114,7 +114,10 @@ class RentalSubject(Subject):
             parameters["gpus"] = catalogue(gpus)
             parameters.setdefault("slots", len(self.model.slots))
         slots = parameters.get("slots")
-        if slots is not None and not _are_types(slots):
+        are_types = isinstance(slots, tuple) and all(
+            isinstance(slot, GpuType) for slot in slots
+        )
+        if slots is not None and not are_types:
             types = parameters.get("gpus", self.model.gpus)
             if slots in [gpu.name for gpu in types]:  # one slot
                 slots = [slots]
@@ -131,10 +134,6 @@ class RentalSubject(Subject):
                 getattr(terms, owner) or f"terms.{owner}" in names for owner in owners
             ):
                 raise InputError(f"terms.{name} is used only by {' and '.join(owners)}")
-
-
-def _are_types(slots: Any) -> bool:
-    return isinstance(slots, tuple) and all(isinstance(slot, GpuType) for slot in slots)
 
 
 THESIS_TERMS = Terms()

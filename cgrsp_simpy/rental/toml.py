@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cgrsp_simpy.base.checks import (
     InputError,
@@ -117,7 +117,7 @@ def described(
     check_keys("the file", file, ("name", *tables))
     fleet = file.get("fleet", {})
     check_keys("[fleet]", fleet, ("slots", "free_types"))
-    gpus = _made(GpuType, file, "gpu") or THESIS_GPUS
+    gpus = _parts(GpuType, file, "gpu") or THESIS_GPUS
     workload = _workload(file.get("workload"), path)
     market = dict(mapping("[market]", file.get("market", {})))
     clock = market.get("clock", "calibrated")
@@ -145,7 +145,7 @@ def _workload(table: Any, path: Path) -> Workload:
     table = dict(mapping("[workload]", table))
     if "job" in table:
         check_keys("[workload]", table, ("job", "class_names"))
-        table["listed"] = _made(Job, table, "job", "workload.")
+        table["listed"] = _parts(Job, table, "job", "workload.")
         del table["job"]
         return make(JobList, table, "[workload]")
     names = [item.name for item in fields(DeadlineClasses)]
@@ -161,8 +161,7 @@ def _workload(table: Any, path: Path) -> Workload:
     )
     keys = [item.name for item in fields(kind) if item.name != "deadlines"]
     check_keys("[workload]", table, (*keys, "rates", "trace", "job", "class", *names))
-    workload: Workload = part_of(kind, {**table, "deadlines": deadlines}, "workload")
-    return workload
+    return cast(Workload, part_of(kind, {**table, "deadlines": deadlines}, "workload"))
 
 
 def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
@@ -174,12 +173,12 @@ def _deadlines(table: dict[str, Any], names: list[str]) -> Deadlines:
         raise InputError(
             f"[workload] has {min(two)} and [[workload.class]]; give one of them"
         )
-    listed = _made(DeadlineClass, table, "class", "workload.")
+    listed = _parts(DeadlineClass, table, "class", "workload.")
     del table["class"]
     return listed
 
 
-def _made(
+def _parts(
     kind: type[Part], table: dict[str, Any], key: str, where: str = ""
 ) -> tuple[Part, ...]:
     return tuple(make(kind, item, f"[[{where}{key}]]") for item in entries(table, key))

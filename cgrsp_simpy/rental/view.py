@@ -337,7 +337,8 @@ class View:
         if self._choices:
             return self._as_each_type(self._first(later)) if later else []
         left = [offer.index for offer in offers if offer.index != index]
-        if alike := later & self._kinds[self._slots[index].gpu]:
+        alike = later & self._kinds[self._slots[index].gpu]
+        if alike:
             left.append(self._first(alike))
         return [self._slots[index] for index in sorted(left)]
 
@@ -439,9 +440,9 @@ class View:
         for view in views:
             self._check(view)
             gpus.append(view.gpu)
-            own_s = view.gpu.mean_execution_s[level]
-            if own_s > mean_s:  # the pace is that of the slowest type
-                mean_s = own_s
+            type_s = view.gpu.mean_execution_s[level]
+            if type_s > mean_s:  # the pace is that of the slowest type
+                mean_s = type_s
         end_s = claim.granted_s + (
             mean_s * self.share_left(job) if self._done else mean_s
         )

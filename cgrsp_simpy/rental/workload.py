@@ -149,11 +149,11 @@ class Drawn:
         drawn = _HiddenDraws(seed, service).take(columns[3], factors)
         copy = Drawn(*self._what)
         copy.columns = [(*columns, *drawn)]
-        copy._jobs = list(zip(submit_s, jobs, _made(Draws, drawn)))
+        copy._jobs = list(zip(submit_s, jobs, _named_tuples(Draws, drawn)))
         return copy
 
 
-def _made(kind: type[T], columns: Columns) -> Iterator[T]:
+def _named_tuples(kind: type[T], columns: Columns) -> Iterator[T]:
     """Yield named tuples from columns of all their fields, in C for speed."""
     rows = zip(*[column.tolist() for column in columns])
     return map(tuple.__new__, repeat(kind), rows)  # type: ignore[arg-type]
@@ -171,8 +171,8 @@ class _OfColumns:
         fields_of_job = len(Job._fields)
         for columns in self.columns(seed, service):
             yield from zip(
-                _made(Job, columns[:fields_of_job]),
-                _made(Draws, columns[fields_of_job:]),
+                _named_tuples(Job, columns[:fields_of_job]),
+                _named_tuples(Draws, columns[fields_of_job:]),
             )
 
 
@@ -407,7 +407,7 @@ class JobList:
     def generate(self, seed: int, service: Service) -> Iterator[tuple[Job, Draws]]:
         """Yield the jobs, which are the same for all seeds, each with its draws."""
         [columns] = self.columns(seed, service)
-        return zip(self.listed, _made(Draws, columns[len(Job._fields) :]))
+        return zip(self.listed, _named_tuples(Draws, columns[len(Job._fields) :]))
 
     def columns(self, seed: int, service: Service) -> Iterator[Columns]:
         """Yield one block: the columns of Job, then those of Draws."""
@@ -697,9 +697,9 @@ def arrival_rates(log: LoggedWorkload, weekly: bool = False) -> ArrivalRates:
     end = start + span_h
     hours = np.arange(math.floor(start), math.floor(end) + 1)
     watched_h = np.minimum(end, hours + 1) - np.maximum(start, hours)
-    came = (start + np.array(log.submit_s) / 3600.0).astype(int)
+    arrivals = (start + np.array(log.submit_s) / 3600.0).astype(int)
     watched_by_hour = np.bincount(hours % period, watched_h, period)
-    rates = np.bincount(came % period, minlength=period) / watched_by_hour
+    rates = np.bincount(arrivals % period, minlength=period) / watched_by_hour
     by_day = rates.reshape(period // HOURS, HOURS).tolist()
     return ArrivalRates(tuple(map(tuple, by_day)), log.start_h, day)
 

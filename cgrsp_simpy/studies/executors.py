@@ -55,7 +55,7 @@ def as_they_come(
                 return
             argument = [tasks[key] for key in sent]
             try:
-                with _deaf():
+                with _ctrl_c_delayed():
                     call = Sent(partial(_timed, carry_out), argument)
                     future = pool.submit(called, call)
             except Exception as error:  # the executor accepts no more
@@ -123,7 +123,7 @@ def _pool(executor: Executor | int) -> Iterator[Executor]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _ctrl_c_delayed() -> Iterator[None]:
     """Delay Ctrl-C within a with block, and hide it from processes started in it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield

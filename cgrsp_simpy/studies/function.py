@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from cgrsp_simpy.engine.monitors import (
     monitors,
 )
 from cgrsp_simpy.engine.report import Report
-from cgrsp_simpy.engine.run import Records, Run
+from cgrsp_simpy.engine.run import Records, Run, recorded
 from cgrsp_simpy.studies.source import check_yields
 from cgrsp_simpy.studies.subject import Parameter, Subject
 
@@ -328,10 +328,7 @@ class FunctionRun(Run):
     @property
     def requests(self) -> np.ndarray[Any, Any]:
         """Structured array of REQUEST with one row per request, in order of time."""
-        if self.plan.requests is None:
-            raise InputError("this run has no records; simulate with records=True")
-        requests: np.ndarray[Any, Any] = self.plan.requests
-        return requests
+        return recorded(self.plan.requests)
 
     def series(self, monitor: str, what: str) -> Series:
         """Return a monitor's record over the run: times and values, in model units.
@@ -341,13 +338,11 @@ class FunctionRun(Run):
         InputError for other names, and a run without records.
         """
         check_one_of(f"series of {monitor}", what, self.recorded(monitor))
-        series: Series = self.plan.series[monitor][what]
-        return series
+        return cast(Series, self.plan.series[monitor][what])
 
     def recorded(self, monitor: str) -> tuple[str, ...]:
         """Return the names of the series that a monitor recorded."""
-        if self.plan.requests is None:
-            raise InputError("this run has no records; simulate with records=True")
+        recorded(self.plan.requests)
         check_one_of("monitor", monitor, self.plan.series)
         return tuple(self.plan.series[monitor])
 

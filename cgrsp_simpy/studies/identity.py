@@ -291,7 +291,7 @@ class Identity:
             for name, value in held.items()
             if isinstance(value, code)
             or callable(value)
-            or (isinstance(value, kind) and not _is_pythons(name))
+            or (isinstance(value, kind) and not name.startswith(("__", "_abc_impl")))
         }
 
 
@@ -303,7 +303,7 @@ class Restored:
 
     def __init__(self, data: Callable[[str], Sequence[Any]]) -> None:
         self._data = data
-        self._made: dict[str, Any] = {}
+        self._restored: dict[str, Any] = {}
 
     def of(self, plain: Any) -> Any:
         """Restore a value; InputError for a class of another package, or bad data."""
@@ -319,9 +319,9 @@ class Restored:
         if not isinstance(plain, dict):
             return plain
         key = json.dumps(plain)
-        if key not in self._made:
-            self._made[key] = self._value(plain)
-        return self._made[key]
+        if key not in self._restored:
+            self._restored[key] = self._value(plain)
+        return self._restored[key]
 
     def _value(self, plain: dict[str, Any]) -> Any:
         if set(plain) == {"list", "data"}:
@@ -351,10 +351,6 @@ def _own_class(name: Any) -> Any:
     if not isinstance(cls, type) or home(cls) != "own" or _name(cls) != name:
         return None
     return cls if is_dataclass(cls) or issubclass(cls, Enum) else None
-
-
-def _is_pythons(name: str) -> bool:
-    return name.startswith(("__", "_abc_impl"))
 
 
 # from Python 3.14: make __annotations__

@@ -35,7 +35,7 @@ from cgrsp_simpy.studies.identity import Identity, digest
 Outcome = list[Any] | dict[str, Any] | str
 """Stored result of a run, as plain values; a text is the error that ended it."""
 
-PACKAGES = ("cgrsp_simpy", "simpy", "numpy", "scipy")
+PACKAGES = ("simpy", "numpy", "scipy")
 
 
 @contextmanager
@@ -118,12 +118,12 @@ class Store:
                 self._refuse_other("", kept, configuration)
             except RecursionError:
                 raise damaged(self.path / "configuration.json") from None
-            there = kept_json(self.path / "manifest.json")
-            if not isinstance(there, dict) or not isinstance(
-                there.get("versions"), dict
+            stored = kept_json(self.path / "manifest.json")
+            if not isinstance(stored, dict) or not isinstance(
+                stored.get("versions"), dict
             ):
                 raise damaged(self.path / "manifest.json")
-            self._refuse_other("version of ", there["versions"], manifest["versions"])
+            self._refuse_other("version of ", stored["versions"], manifest["versions"])
         if self._checked:
             self._checked.choose(self)
 
@@ -131,21 +131,20 @@ class Store:
         with faults_of(self.path):
             if (self.path / "configuration.json").is_file():
                 return False
-            strangers = (
-                {entry.name for entry in self.path.iterdir()} - _BEGUN
-                if self.path.exists()
-                else set()
-            )
-            strangers |= {"chunks"} if any((self.path / "chunks").glob("*")) else set()
-        if strangers:
+            entries = self.path.iterdir() if self.path.exists() else ()
+            unknown = {entry.name for entry in entries} - _BEGUN
+            if any((self.path / "chunks").glob("*")):
+                unknown.add("chunks")
+        if unknown:
             raise InputError(
-                f"{self.path} contains files ({min(strangers)}, ...) but no"
+                f"{self.path} contains files ({min(unknown)}, ...) but no"
                 " configuration.json; use an empty directory"
             )
         return True
 
-    def _refuse_other(self, what: str, there: Any, here: Any) -> None:
-        if difference := _difference(there, here):
+    def _refuse_other(self, what: str, stored: Any, current: Any) -> None:
+        difference = _difference(stored, current)
+        if difference is not None:
             name, old, new = difference
             raise InputError(
                 f"{self.path} was created with {what}{name} {old}, not {new}; use"
@@ -277,13 +276,10 @@ _BEGUN = {
 
 
 def _versions() -> dict[str, str]:
-    versions = {
-        "Python": platform.python_version(),
-        **{name: version(name) for name in PACKAGES},
-    }
     return {
-        **versions,
-        "cgrsp_simpy": f"{versions['cgrsp_simpy']}, source {source_digest()}",
+        "Python": platform.python_version(),
+        "cgrsp_simpy": f"{version('cgrsp_simpy')}, source {source_digest()}",
+        **{name: version(name) for name in PACKAGES},
     }
 
 
@@ -329,12 +325,14 @@ def _outcome(kept: Any) -> Any:
     return [_outcome(value) for value in kept] if isinstance(kept, list) else kept
 
 
-def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] | None:
+def _difference(
+    stored: Any, current: Any, name: str = ""
+) -> tuple[str, str, str] | None:
     """Return the first field in which two values differ, with its values, or None."""
-    if isinstance(there, dict) and isinstance(here, dict):
+    if isinstance(stored, dict) and isinstance(current, dict):
         pairs = [
-            (key, there.get(key), here.get(key))
-            for key in dict.fromkeys((*there, *here))
+            (key, stored.get(key), current.get(key))
+            for key in dict.fromkeys((*stored, *current))
         ]
         inner = (
             _difference(old, new, f"{name}.{key}".lstrip("."))
@@ -342,17 +340,21 @@ def _difference(there: Any, here: Any, name: str = "") -> tuple[str, str, str] |
         )
         order = (
             None
-            if list(there) == list(here)
-            else (name, _short(list(there)), _short(list(here)))
+            if list(stored) == list(current)
+            else (name, _short(list(stored)), _short(list(current)))
         )
         return next((difference for difference in inner if difference), order)
-    if isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+    if (
+        isinstance(stored, list)
+        and isinstance(current, list)
+        and len(stored) == len(current)
+    ):
         inner = (
             _difference(old, new, f"{name}[{place}]")
-            for place, (old, new) in enumerate(zip(there, here))
+            for place, (old, new) in enumerate(zip(stored, current))
         )
         return next((difference for difference in inner if difference), None)
-    return None if there == here else (name, _short(there), _short(here))
+    return None if stored == current else (name, _short(stored), _short(current))
 
 
 def _short(value: Any) -> str:

@@ -109,29 +109,24 @@ class Results(Protocol):
 class Comparison(HoldsPolicies, Results):
     """Figures of several policies on the same seeds, tested against the first.
 
-    One row per policy and seed.
+    One row per policy and seed. named: the policies by their labels.
     """
 
     scenario: Model
-    _named: dict[str, Any]
+    named: dict[str, Any]
     _rows: list[Row]
 
     @property
     def _report(self) -> Report:
         return subject_of(self.scenario).report
 
-    @property
-    def named(self) -> Mapping[str, Any]:
-        """The policies by their labels."""
-        return self._named
-
     def run(self, policy: str, seed: int) -> Any:
         """Repeat the run of a row exactly, with records per job.
 
         policy: its label; InputError if unknown. seed: may be outside the study.
         """
-        check_one_of("policy", policy, self._named)
-        return simulate_for_study(self.scenario, self._named[policy], seed)
+        check_one_of("policy", policy, self.named)
+        return simulate_for_study(self.scenario, self.named[policy], seed)
 
     def by(self, column: str) -> list[Row]:
         """Return the figures per value of a column of the log, such as a customer.
@@ -140,7 +135,7 @@ class Comparison(HoldsPolicies, Results):
         over the seeds of the figures of `Run.by`. Raises InputError for an unknown
         column, or jobs that do not come from a log.
         """
-        return by_column(self.scenario, self._named, self.seeds, column)
+        return by_column(self.scenario, self.named, self.seeds, column)
 
     @property
     def policy_label(self) -> str:
@@ -210,7 +205,7 @@ class Comparison(HoldsPolicies, Results):
             return [list(column) for column in values]
         none = [any(map(math.isnan, row)) for row in zip(*values)]
         known = (
-            [math.nan if gone else x for x, gone in zip(column, none)]
+            [math.nan if is_missing else x for x, is_missing in zip(column, none)]
             for column in values
         )
         return [cluster_means(column, self.clusters) for column in known]

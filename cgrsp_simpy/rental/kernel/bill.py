@@ -63,10 +63,8 @@ def end_idle(run: State, setting: Setting, slot: int) -> None:
 @inlined
 def release_instance(run: State, setting: Setting, slot: int) -> None:
     """Return an instance to the market, and bill the rounding."""
-    used_s, job = (
-        run.now_s[0] - run.fleet[slot].since_s,
-        run.rows[run.fleet[slot].payer],
-    )
+    job = run.rows[run.fleet[slot].payer]
+    used_s = run.now_s[0] - run.fleet[slot].since_s
     more_s = rounding_s(used_s, setting.terms.minimum_s, setting.terms.increment_s)
     job.rounding_usd += more_s * setting.price[run.fleet[slot].kind] / 3600.0
     paid(run, slot)

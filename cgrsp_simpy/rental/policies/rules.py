@@ -276,7 +276,7 @@ class Score(Rule):
         best: SlotView = self.at(view, job, offers)
         return best
 
-    def said(self, view: View, job: Job, offer: SlotView) -> str:
+    def describe(self, view: View, job: Job, offer: SlotView) -> str:
         """Describe an offer as scored; call it after the score, which may draw."""
         texts = {
             "mean_s": f"{view.mean_s(job, offer):.0f} s",

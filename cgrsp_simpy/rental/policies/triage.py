@@ -312,11 +312,8 @@ def line_of(now: Moment) -> float:
         number = queue.last[job_class] - queue.first[job_class]
         if number:
             due_s, step = queue.due_s[job_class], max(1, number // SAMPLED)
-            work_s, total, sampled = (
-                now.forecasts.fastest_s[queue.level[job_class]],
-                0.0,
-                0,
-            )
+            work_s = now.forecasts.fastest_s[queue.level[job_class]]
+            total, sampled = 0.0, 0
             for at in range(
                 queue.first[job_class] + step // 2, queue.last[job_class], step
             ):
@@ -449,8 +446,8 @@ class Triage:
                     delays[kind], later[kind] = outlook.moment(view, slot)
             return offered
 
-        about = queue_of(classes), delays, later, view.now_s
-        now = quick(moment_of(outlook.forecasts, self.prices, *about))
+        state = queue_of(classes), delays, later, view.now_s
+        now = quick(moment_of(outlook.forecasts, self.prices, *state))
         taken = [[0, 0] for _ in classes]
         rows = [Front() for _ in range(2 * len(classes))]
         line_usd, left, again_s = -1.0, view.waiting, inf

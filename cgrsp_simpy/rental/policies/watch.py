@@ -109,12 +109,12 @@ def expected_s(view: View, slot: SlotView) -> float:
     market, seen_s = view.known.market, view.seen_s(slot)
     chances = market.probabilities(slot.gpu, view.now_s)
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
-    expected_s = summed(chance * own_s for chance, own_s in zip(chances, delays_s))
+    expected_s = summed(chance * delay_s for chance, delay_s in zip(chances, delays_s))
     holding = market.holding(slot.gpu.name)
     if seen_s is None or not holding.persistence_s:
         return expected_s
     seen = seen_chances(market, slot.gpu, view.now_s, seen_s, view.status(slot))
-    now_s = summed(chance * own_s for chance, own_s in zip(seen, delays_s))
+    now_s = summed(chance * delay_s for chance, delay_s in zip(seen, delays_s))
     recovers = 1 - chances[LOW]
     if recovers <= ROUNDING:
         return now_s

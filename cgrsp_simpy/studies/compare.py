@@ -277,7 +277,8 @@ def check_judged(what: str, figure: str, report: Report) -> None:
         bool(figure),
         what,
         figure,
-        "a name, such as 'desk_wait': the model declares no figures",
+        'named, as in precision={"desk_wait": 0.1} or figure="desk_wait": the model'
+        " declares no figures",
     )
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]

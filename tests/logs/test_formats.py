@@ -687,6 +687,8 @@ REFUSED = [
         "it resembles the format azure, without GeneratedTokens",
     ),
     ("submit_s,service_s,submit_s\n1,2,3\n", "line 1: column submit_s(="),
+    # two files in one
+    (HEAD + "a,0,5\njob_id,service_s,submit_s\nb,5,9\n", "line 3: a second header"),
     (
         HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"),
         "line 1: no column submit_s",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.checks import require
 
-COLUMNS = ("policy", "seed", "error")  # columns of a study's rows next to figures
+# columns of a study's rows next to figures, and the key of a policy in JSON
+COLUMNS = ("policy", "seed", "error", "alternative")
 PLAIN = (int, float, bool, str, type(None))
 # packages whose classes may be parts
 KNOWN = ("cgrsp_simpy", "builtins", "numpy", "pathlib")

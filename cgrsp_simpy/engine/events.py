@@ -157,7 +157,7 @@ class Timeout(simpy.Timeout):
         try:
             if not 0 <= delay < inf:
                 raise TypeError
-        except TypeError:
+        except (TypeError, ValueError):  # the second of an array
             raise InputError(
                 f"timeout({shown(delay)}) must be a finite number of seconds, at least"
                 " 0; to wait without a time limit, yield an event such as env.event()"

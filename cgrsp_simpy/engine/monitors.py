@@ -316,6 +316,8 @@ class _PriorityRequest(_Request, resource.PriorityRequest):
     def __init__(
         self, resource: Any, priority: float = 0, preempt: bool = True
     ) -> None:
+        # NaN, such as a missing due date, has no place in the order of the queue
+        require(priority == priority, "priority", priority, "a number")
         self.priority, self.preempt = priority, preempt  # type: ignore[assignment]
         self.time = resource._env._now
         self.key = (priority, self.time, not preempt)  # type: ignore[assignment]
@@ -400,13 +402,12 @@ class Resource(Measured, simpy.Resource):
         unfinished_wait, unfinished_use = self._unfinished()
         earlier_wait, earlier_use = self._before
         ended_wait = math.fsum(self.waits) + math.fsum(self.withdrawn)
-        wait = ended_wait + unfinished_wait - earlier_wait
         use = math.fsum(self._uses) + unfinished_use - earlier_use
         ended = len(self.waits) + len(self.withdrawn)
         return {
             "wait": _mean(self.waits),
             "wait_p95": _p95(self.waits),
-            "queue": wait / span,
+            "queue": (ended_wait + unfinished_wait - earlier_wait) / span,
             "utilisation_pct": 100.0 * use / (self._open_time or math.nan),
             "withdrawn_pct": _share_pct(len(self.withdrawn), ended),
         }

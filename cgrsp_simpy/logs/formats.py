@@ -348,22 +348,17 @@ AZURE = Format(
 
 
 def _openb(raw: Raw) -> Parsed:
-    """Compute the columns; pods that were never scheduled run from their creation."""
+    """Compute the columns; pods that were never scheduled are left out."""
     columns = dict(raw.numbers)
-    created_s, deleted_s, scheduled_s = (
-        columns.pop(name) for name in ("submit_s", "deleted_s", "scheduled_s")
-    )
-    shared = columns.pop("share")
-    start_s = np.where(np.isnan(scheduled_s), created_s, scheduled_s)
+    deleted_s, shared = columns.pop("deleted_s"), columns.pop("share")
+    start_s = columns["start_s"]
     odd = (columns["gpus"] > 0) & ~((shared > 0) & (shared <= 1000))
     return Parsed(
-        {
-            "submit_s": created_s,
-            "start_s": start_s,
-            "service_s": deleted_s - start_s,
-            **columns,
-        },
-        left_out=(("no run time", deleted_s < start_s),),
+        {**columns, "service_s": deleted_s - start_s},
+        left_out=(
+            ("never scheduled", np.isnan(start_s)),
+            ("no run time", deleted_s < start_s),
+        ),
         bad=((odd, "share", "a number > 0, at most 1000"),),
         remarks=((SHARED, (columns["gpus"] > 0) & (shared < 1000)),),
     )
@@ -375,7 +370,7 @@ OPENB = Format(
     (
         Field("submit_s", ("creation_time",)),
         Field("deleted_s", ("deletion_time",), missing=GIVEN),
-        Field("scheduled_s", ("scheduled_time",)),
+        Field("start_s", ("scheduled_time",)),
         Field("gpus", ("num_gpu",), whole=True, missing=GIVEN),
         Field("share", ("gpu_milli",), missing=GIVEN),
         Field("cores", ("cpu_milli",), unit=0.001),

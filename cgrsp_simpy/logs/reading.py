@@ -414,6 +414,18 @@ def _take(
         Fault(lines[row], what, rows[row][group] if group is not None else "")
         for row, what in sorted(faults.items())
     ]
+    for row in faults:
+        if (
+            sum(
+                name in rows[row] and rows[row][place] != name
+                for _, name, place in content.taken.values()
+            )
+            > 1
+        ):
+            raise InputError(
+                f"line {lines[row]}: a second header line, with its columns in another"
+                " order: read the parts of the file separately"
+            )
     kept = np.ones(len(rows), dtype=bool)
     kept[list(faults)] = False
     untimed = [
@@ -469,7 +481,12 @@ def _parse(
             continue
         column_cells = cells[place]
         if content.decimal == ",":
-            column_cells = [_with_point(text) for text in column_cells]
+            column_cells = [
+                text.replace(".", "").replace(",", ".")
+                if COMMA.fullmatch(text)
+                else text
+                for text in column_cells
+            ]
         if item.kind == TIME:
             numbers[name], wrong = content.clock.times(
                 item, column, column_cells, lines
@@ -485,11 +502,6 @@ def _parse(
                 row, f"{column}(={cells[place][row][:50]!r}) must be {allowed}"
             )
     return parsed, faults
-
-
-def _with_point(text: str) -> str:
-    """Replace the decimal comma of a number by a point."""
-    return text.replace(".", "").replace(",", ".") if COMMA.fullmatch(text) else text
 
 
 # ---- columns to the log ----
@@ -698,7 +710,7 @@ def _bounds(submit: Array, window: str | None, clock: Clock) -> tuple[Any, Any]:
             continue
         if start < stop and (stamped or (start >= 0 and stop < np.inf)):
             return start, stop
-    kind = "two dates or timestamps" if stamped else "two numbers of seconds"
     raise InputError(
-        f"window(={shown(window)}) must be FROM:TO, {kind}, FROM before TO"
+        f"window(={shown(window)}) must be FROM:TO, two"
+        f" {'dates or timestamps' if stamped else 'numbers of seconds'}, FROM before TO"
     )

@@ -161,7 +161,11 @@ def animate(
     for timeline in timelines:
         visits = timeline.visits
         require(
-            len(visits) > 0, "jobs with records in the run", len(visits), "at least one"
+            len(visits) > 0,
+            "jobs with records in the run",
+            len(visits),
+            "at least one; in a function, those are the processes that request a"
+            " cg.Resource",
         )
         due_s = np.nan_to_num(visits["due_s"], nan=-1.0).tolist()
         jobs.append(dict(zip(visits["job"].tolist(), due_s)))

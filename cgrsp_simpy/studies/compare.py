@@ -21,7 +21,7 @@ from cgrsp_simpy.base.checks import (
     python_number,
     require,
 )
-from cgrsp_simpy.base.metric import Metric
+from cgrsp_simpy.base.metric import COLUMNS, Metric
 from cgrsp_simpy.base.table import Table, many
 from cgrsp_simpy.engine.events import policy_name, value_text
 from cgrsp_simpy.engine.model import Model
@@ -277,7 +277,8 @@ def check_judged(what: str, figure: str, report: Report) -> None:
         bool(figure),
         what,
         figure,
-        "a name, such as 'desk_wait': the model declares no figures",
+        'named, as in precision={"desk_wait": 0.1} or figure="desk_wait": the model'
+        " declares no figures",
     )
     if report.metrics:
         judged = [name for name, metric in report.metrics.items() if metric.better]
@@ -324,17 +325,14 @@ def sweep(
         policies = entries_of("policies", policies, "a list of policies")
     seeds, points = check_seeds(seeds), list(points_of(grid))
     places = scenarios_of(scenario, points, list(policies or ()))
-    figures = [
-        name
-        for name, metric in subject_of(places[0]).report.metrics.items()
-        if metric.better
-    ]
+    metrics = subject_of(places[0]).report.metrics.items()
+    columns = [*COLUMNS, *(name for name, metric in metrics if metric.better)]
     for name in grid:
         require(
-            name not in ("policy", "seed", "error", *figures),
+            name not in columns,
             "name in the grid",
             name,
-            "different from the column names of a row",
+            f"different from the other columns of a row ({', '.join(columns)})",
         )
     named = check_policies(policies, places[0])
     policies_by_point = [

@@ -192,12 +192,15 @@ class FunctionReport(Report):
             np.isnan(visits["end_s"]), run.plan.end_s, visits["end_s"]
         )
         visits["due_s"] = np.nan
-        usual = {
-            "resources": tuple(run.plan.resources),
-            "sizes": tuple(run.plan.resources.values()),
-            "visits": visits,
-        }
-        return super().timeline(run, **{**usual, **parts})
+        return super().timeline(
+            run,
+            **{
+                "resources": tuple(run.plan.resources),
+                "sizes": tuple(run.plan.resources.values()),
+                "visits": visits,
+                **parts,
+            },
+        )
 
 
 class FunctionSubject(Subject):
@@ -375,10 +378,12 @@ class FunctionRun(Run):
             for row in self.jobs
         ]
         columns = ("time", "entity_id", "pathway", "event_type", "event", "resource_id")
-        happened = (event for event in events if not math.isnan(event[0]))
         return [
             {**dict(zip(columns, event)), "run_number": self.seed}
-            for event in sorted(happened, key=itemgetter(0))
+            for event in sorted(
+                (event for event in events if not math.isnan(event[0])),
+                key=itemgetter(0),
+            )
         ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import copyreg
 import dis
 import functools
@@ -385,7 +386,16 @@ def home(value: Any) -> str:
     name = _module(value)
     if name.partition(".")[0] == PACKAGE:
         return "own"
-    return "library" if _is_library(name) else "user"
+    # run by exec without a __name__
+    is_unnamed = (
+        name == "builtins"
+        and (
+            isinstance(value, FunctionType)
+            or "__module__" in getattr(value, "__dict__", ())
+        )
+        and not hasattr(builtins, value.__name__)
+    )
+    return "library" if _is_library(name) and not is_unnamed else "user"
 
 
 def _module(value: Any) -> str:

@@ -369,7 +369,8 @@ def _warn_if_equal(runs: Runs, wanted: Iterable[Replications]) -> None:
                 log.warning(
                     "%s, %s %s: all %d seeds give the same figures; if the model is"
                     ' random, draw its numbers from draw("name"), not from a generator'
-                    " with a fixed seed",
+                    " with a fixed seed, and check whether an env.process(...) or a"
+                    " yield is missing",
                     scenario.name,
                     scenario.policy_label,
                     policy_name(policy),

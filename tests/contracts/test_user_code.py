@@ -100,7 +100,10 @@ def test_a_yield_of_no_event_is_explained_in_a_notebook_too():
     )
 
 
-@pytest.mark.parametrize("delay", [math.nan, math.inf, -1.0, "5", None])
+@pytest.mark.parametrize(
+    "delay",
+    [math.nan, math.inf, -1.0, "5", None, cg.Draw(0)("gaps").exponential(60, 2)],
+)
 @pytest.mark.parametrize("where", [lambda run: run, lambda run: run.env])
 def test_a_timeout_that_is_not_finite_is_rejected(delay, where):
     def job_process(run, job):

@@ -282,6 +282,10 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
         (lambda env, desk: cg.Container(env).get("a"), "amount(='a')"),
         (lambda env, desk: cg.FilterStore(env).get(0), "filter(=0)"),
+        (
+            lambda env, desk: cg.PriorityResource(env).request(math.nan),
+            "priority(=nan) must be a number",
+        ),
         (lambda env, desk: cg.warm_up(env, 0), "until(=0)"),
         (lambda env, desk: cg.warm_up(env, 5, end=5), "end(=5)"),
         (

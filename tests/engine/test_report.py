@@ -186,6 +186,7 @@ def test_the_measurements_of_a_model_are_among_its_figures():
         ({9: 1.0}, ": figure of summary()(=9) must be a string"),
         ({"late": "9"}, ": figure 'late'(='9') must be a number"),
         ({"late": None}, ": figure 'late'(=None) must be a number"),
+        ({"alternative": 9.0}, ": figure(='alternative') must be different from"),
         ({"seed": 9.0}, ": figure(='seed') must be different from the names of the"),
     ],
 )

@@ -149,9 +149,10 @@ MADE_UP = {
             "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
             "creation_time,deletion_time,scheduled_time\n"
             "p0,4000,8192,1,500,V100,LS,Running,10,130,30\n"
-            "p1,500,1024,0,0,,BE,Failed,20,70,\n"
+            "p1,500,1024,0,0,,BE,Failed,20,70,20\n"
             "p2,500,1024,2,1000,,BE,Running,30,40,40\n"
             "p3,500,1024,1,1,,BE,Running,30,39,40\n"
+            "p4,500,1024,1,1,,BE,Pending,30,39,\n"
         ),
         {
             "submit_s": [10, 20, 30],
@@ -167,7 +168,7 @@ MADE_UP = {
             "gpu_spec": ("V100", "", ""),
             "gpu_milli": ("500", "0", "1000"),
         },
-        {"no run time": (5,)},
+        {"no run time": (5,), "never scheduled": (6,)},
     ),
     "azure": (
         "log.csv",
@@ -442,7 +443,7 @@ def test_a_byte_order_mark_and_windows_line_ends_change_nothing(file, name):
         ("alibaba_genai_2026/lora_request_trace.csv", "gentd26", 26_392, 431),
         ("swf/NASA-iPSC-1993-3.1-cln.swf.gz", "swf", 18_239, 0),
         ("gavel_philly/0e4a51.trace", "philly", 1181, 0),
-        ("alibaba_gpu_v2023/openb_pod_list_default.csv", "openb", 8152, 0),
+        ("alibaba_gpu_v2023/openb_pod_list_default.csv", "openb", 7255, 897),
         ("azure_llm_2023/AzureLLMInferenceTrace_code.csv", "azure", 8819, 0),
         ("pegasus/montage-chameleon-dss-05d-001.json", "wfformat", 58, 0),
     ],
@@ -686,6 +687,8 @@ REFUSED = [
         "it resembles the format azure, without GeneratedTokens",
     ),
     ("submit_s,service_s,submit_s\n1,2,3\n", "line 1: column submit_s(="),
+    # two files in one
+    (HEAD + "a,0,5\njob_id,service_s,submit_s\nb,5,9\n", "line 3: a second header"),
     (
         HEAD.replace("job_id", '"two\nlines"').replace("submit_s", "sbmit"),
         "line 1: no column submit_s",

@@ -152,6 +152,10 @@ test_frames_and_names_of_files_are_checked = refusals(
         lambda run: cg.plots.animate(cg.simulate(run.scenario, "fifo", records=False)),
         "has no records",
     ),
+    (
+        lambda run: cg.plots.animate(cg.simulate(cg.model(lambda env: {"x": 1.0}))),
+        "processes that request a cg.Resource",
+    ),
     (lambda run: cg.plots.animate(run, fps=1e-6), "from 0.1 to 100"),
     (lambda run: cg.plots.animate(run, fps=1e9), "from 0.1 to 100"),
     (lambda run: cg.plots.animate(run).save(b"x.html"), "file(=b'x.html') must be a"),

@@ -261,6 +261,12 @@ BAD = [
         "'slot'",
         "did you mean 'slots'",
     ),
+    # the name of another column
+    wrong(
+        lambda: swept({"alternative": [2]}, scenario=lambda alternative: quiet),
+        "'alternative'",
+        "other columns of a row (policy, seed, error, alternative, ",
+    ),
     wrong(lambda: swept([("slots", 2)]), "grid", "[('slots', 2)]", "mapping"),  # pairs
     wrong(lambda: swept("slots"), "grid", "'slots'", "mapping"),  # a text
     wrong(lambda: swept({3: [2]}), "3"),  # a number as a name

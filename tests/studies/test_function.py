@@ -445,9 +445,9 @@ test_wrong_use_of_a_model_is_rejected = refusals(
         "unit_s of <lambda>(=60) must be 1",
     ),
     (lambda: cg.simulate(functools.partial(bank, 3)), "passed by name"),
-    (lambda: cg.compare(bank, precision=0.1), "the model declares no figures"),
+    (lambda: cg.compare(bank, precision=0.1), 'named, as in precision={"desk_wait": '),
     (lambda: cg.compare(bank, precision={"x": 0.1}, seeds=[0, 1]), "figure 'x'"),
-    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), "a name, such as 'desk_w"),
+    (lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0), 'or figure="desk_wait": '),
     (
         lambda: cg.select(bank, [{}, {"tellers": 3}], 1.0, figure="y"),
         "unknown figure 'y'",

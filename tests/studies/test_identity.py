@@ -447,10 +447,13 @@ class Rule:
 """
 
 
-def test_a_module_without_a_file_is_user_code(monkeypatch):
+def test_code_without_a_file_is_user_code(monkeypatch):
     module = type(sys)("made_here")
     monkeypatch.setitem(sys.modules, "made_here", module)
-    assert [home(module), home(sys), home(cg)] == ["user", "library", "own"]
+    # eval as in a program that runs submitted code: the function has no module
+    assert [
+        *map(home, (module, eval("lambda: 0", {}), cg, sys, int, type, abs, [].append))
+    ] == ["user", "user", "own", *["library"] * 5]
 
 
 def test_an_annotation_does_not_count(folder, runs):

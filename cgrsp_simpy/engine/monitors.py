@@ -258,11 +258,12 @@ class Monitor(Measured):
     def tally(self, value: float, at: float | None = None) -> None:
         """Record a value.
 
-        at: the time to which it belongs, such as an entity's arrival; default: now. If
-        there is a measured window, values of times outside it do not count.
+        at: the time to which it belongs, such as an entity's arrival, at most now, the
+        default. If there is a measured window, values of times outside it do not count.
         """
         if at is not None:
             check_number("at", at)
+            require(at <= self._env.now, "at", at, f"at most {self._env.now:g}, now")
         check_number("value", value)
         self.values.append(value)
         self.times.append(self._env.now if at is None else at)

@@ -305,6 +305,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Monitor(env, "seen").tally(math.nan), "value(=nan)"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at=math.nan), "at(=nan)"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at="now"), "at(='now')"),
+        (lambda env, desk: cg.Monitor(env, "seen").tally(1, at=5), "at(=5)"),
     ],
 )
 def test_invalid_calls_are_rejected(wrong, message):

@@ -153,7 +153,7 @@ PATIENCE_PRIORITY = EventPriority(3)
 class Timeout(simpy.Timeout):
     """A timeout whose delay is a finite number of seconds, at least 0."""
 
-    def __init__(self, env: simpy.Environment, delay: float, value: Any = None) -> None:
+    def __init__(self, env: Environment, delay: float, value: Any = None) -> None:
         try:
             if not 0 <= delay < inf:
                 raise TypeError
@@ -164,17 +164,22 @@ class Timeout(simpy.Timeout):
             ) from None
         # inlined simpy.Timeout, for speed: there are three timeouts per job
         self.env, self.callbacks, self._delay = env, [], delay
-        self._ok, self._value = True, value
-        heappush(env._queue, (env._now + delay, NORMAL, next(env._eid), self))
+        self._ok, self._value, at = True, value, env._now + delay
+        if at == env._now:
+            env.check_advance()
+        heappush(env._queue, (at, NORMAL, next(env._eid), self))
 
 
 class Environment(simpy.Environment):
     """SimPy's environment, with timeouts that are checked and can be cancelled.
 
+    most_at_once: largest number of timeouts at one time that do not advance it.
     keeps_records: whether monitors record every request and every change of a level.
     warm_up, window_end: bounds of the measured time, as set by `cg.warm_up`.
     """
 
+    most_at_once = 1_000_000
+    _at_once, _at = 0, -inf  # number of such timeouts, and their time
     keeps_records = False
     warm_up, window_end = 0.0, inf
 
@@ -188,6 +193,17 @@ class Environment(simpy.Environment):
     def __init__(self, initial_time: float = 0) -> None:
         super().__init__(initial_time)
         self._cancelled: set[simpy.Event] = set()
+
+    def check_advance(self) -> None:
+        """Raise InputError if a process loops without advancing the clock."""
+        self._at_once = self._at_once + 1 if self._at == self._now else 1
+        self._at = self._now
+        if self._at_once > self.most_at_once:
+            raise InputError(
+                f"{self.most_at_once:,} timeouts at time {self._now:g} have not"
+                " advanced it: a process loops with timeouts of 0 (or raise the limit,"
+                " env.most_at_once)"
+            )
 
     def cancel(self, event: simpy.Event) -> None:
         """Cancel a scheduled event, so that it has no effect.

@@ -407,6 +407,12 @@ REFUSED = [  # parameters and body of a function, and what is wrong with it
         f"{DESK}cg.warm_up(env, 10, end=60); env.run(50)",
         "ended at 50, but cg.warm_up measures from 10 to 60",
     ),
+    (
+        "env",
+        "env.most_at_once = 99; "
+        "env.process(env.timeout(n < 9 or 1e-20) for n in range(500)); env.run(99)",
+        "99 timeouts at time 9 have not advanced it",
+    ),
 ]
 
 

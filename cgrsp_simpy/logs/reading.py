@@ -56,6 +56,7 @@ MOMENTS = ("submit_s", "ready_s", "start_s", "end_s", "deadline_s")
 SUMMED = ("gpus", "cores", "memory_gb", "nodes")  # over the parts of a job
 MOST_YEARS = 50  # longest log
 YEAR_S = 365.25 * 86400
+DATE = len("2026-03-02")  # most characters of a date without a time of day
 DAYS = 36526, 73051  # Excel's day numbers of the years 2000 to 2099
 # a number with a decimal comma, and points between thousands
 COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?\s*")
@@ -495,6 +496,13 @@ def _parse(
             numbers[name], wrong = item.numbers(column, column_cells)
         faults = {**wrong, **faults}
     parsed = format.parse(Raw(numbers, texts, count))
+    if "submit_s" in content.taken and content.clock.stamped:
+        _, column, place = content.taken["submit_s"]
+        dated = np.array([len(text.strip()) <= DATE for text in cells[place]])
+        remark = (
+            f"whose date in the column {column} has no time of day; midnight is assumed"
+        )
+        parsed = parsed._replace(remarks=(*parsed.remarks, (remark, dated)))
     for mask, name, allowed in parsed.bad:
         for row in np.flatnonzero(mask).tolist():
             _, column, place = content.taken[name]
@@ -650,7 +658,7 @@ def _report(path: Path, content: _Content, strict: bool) -> Report:
             f"no usable job ({counted}){': ' if bad else ''}{'; '.join(faults[:3])}"
         )
     for remark, number in (+content.remarks).items():
-        log.info("%s: %s %s", path, many(number, "job"), remark)
+        log.warning("%s: %s %s", path, many(number, "job"), remark)
     if content.clock.unsure:
         log.warning(
             "%s: %s because of a clock change in %s (the first of the two possible"

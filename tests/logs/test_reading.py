@@ -374,6 +374,12 @@ CASES = {
         {"tz": "UTC"},
         {"service_s": [60, 120], "ready_s": [0, 3000]},
     ),
+    "dates without a time of day": (
+        "a.csv",
+        "when,service_s\n2026-03-02,9\n2026-03-02 09:00,5\n2026-03-03,5\n2026-3,5\n",
+        {"columns": {"submit": "when"}},
+        {"said": "2 jobs whose date in the column when has no time of day", "bad": ""},
+    ),
     "a time that has none in UTC": (
         "a.csv",
         HEAD + "0001-01-01 00:00:00,9\n2026-03-02 17:04:00,9\n",

@@ -28,7 +28,7 @@ from cgrsp_simpy.cli.options import (
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
-from cgrsp_simpy.decide.live import PARTS, forecast, next_dispatches
+from cgrsp_simpy.decide.live import PARTS, forecast, late_jobs, next_dispatches
 from cgrsp_simpy.engine.report import Report
 from cgrsp_simpy.engine.state import State, table_of
 
@@ -68,17 +68,20 @@ def _next(args: argparse.Namespace) -> Answer:
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
     decision = next_dispatches(state, worded.scenario, policies[0])
     wake_s = decision.wake_s
-    more: dict[str, Any] = {"waiting": decision.waiting, "wake_s": wake_s}
     content = document(
         worded.scenario.name,
         decision.rows,
         parameters=worded.parameters,
         alternatives=policies,
-        next={**more, "memory": decision.memory},
+        next={
+            "waiting": decision.waiting,
+            "past_estimate": state.past_estimate,
+            "wake_s": wake_s,
+            "memory": decision.memory,
+        },
     )
-    note = f"Jobs that remain waiting: {decision.waiting}" + (
-        "." if wake_s is None else f"; decide again at {wake_s:g} s at the latest."
-    )
+    again = "" if wake_s is None else f"; decide again at {wake_s:g} s at the latest"
+    note = f"Jobs that remain waiting: {decision.waiting}{again}.{late_jobs(state)}"
     rows = [
         {
             name: "+".join(map(str, value)) if isinstance(value, list) else value
@@ -171,7 +174,12 @@ def _forecast(args: argparse.Namespace) -> Answer:
         alternatives=[*result.samples],
         seeds=seeds,
         differences=result.differences,
-        forecast={"now_s": state.now_s, "jobs": result.jobs, "queue": result.queue},
+        forecast={
+            "now_s": state.now_s,
+            "past_estimate": state.past_estimate,
+            "jobs": result.jobs,
+            "queue": result.queue,
+        },
     )
     return formatted(args, content, result.jobs, result.tables)
 

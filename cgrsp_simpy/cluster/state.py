@@ -155,6 +155,10 @@ class State(state.State):
         nodes = [entry.node for entry in self.closed]
         require(len({*nodes}) == len(nodes), "closed", nodes, "different nodes")
 
+    @property
+    def past_estimate(self) -> int:
+        return sum(self.now_s - job.start_s > job.estimate_s for job in self.running)
+
     def resumed(self, scenario: Scenario) -> Resumed:
         allowed = "a Scenario of a cluster"
         require(type(scenario) is Scenario, "scenario", scenario, allowed)
@@ -404,7 +408,11 @@ class Resumed(Scenario, state.FromState):
         return zip(jobs.arrival_s.tolist(), numbers, zip(*columns))
 
     def durations_s(self, seed: int) -> list[float]:
-        """Return drawn run times of the state's jobs, given how long they have run."""
+        """Return drawn run times of the state's jobs, given how long they have run.
+
+        If the source has no longer run times, a job ends at its estimate; past it, the
+        job runs for as long again, as in conservative backfilling.
+        """
         durations_s = []
         for entry in self._known:
             uniform = float(stream(seed, "state", entry.id).random())
@@ -420,7 +428,9 @@ class Resumed(Scenario, state.FromState):
                 duration_s = duration_above(
                     self.source.mix, estimate_s, uniform, above_s
                 )
-            durations_s.append(max(duration_s, above_s, 1e-9))
+            if duration_s <= above_s:
+                duration_s = estimate_s if above_s <= estimate_s else 2 * above_s
+            durations_s.append(max(duration_s, 1e-9))
         return durations_s
 
     @cached_property

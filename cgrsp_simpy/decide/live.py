@@ -154,6 +154,12 @@ def _stop(live: Any, state: State) -> Process:
     live.stop_arrivals = True
 
 
+def late_jobs(state: State) -> str:
+    """Return a sentence on the running jobs past their estimates; "" if none is."""
+    number = state.past_estimate
+    return f" Running jobs that are past their estimates: {number}." if number else ""
+
+
 def queue_empty_s(submit_s: Any, dispatch_s: Any, now_s: float) -> float:
     """Return the first time from now on at which no job waits, in seconds."""
     times_s = np.concatenate([[now_s], np.sort(dispatch_s[dispatch_s >= now_s])])
@@ -250,7 +256,7 @@ class Forecast:
         note = (
             "Minutes from now: the median, and the 5 % and 95 % quantiles, between"
             " which the time lies with a probability of 90 %. No job waits after"
-            f" {median:,.1f} min ({low:,.1f} to {high:,.1f})."
+            f" {median:,.1f} min ({low:,.1f} to {high:,.1f}).{late_jobs(self.state)}"
         )
         if not rows:
             return [Table(f"forecast, {first}", [["no job"]], note)]

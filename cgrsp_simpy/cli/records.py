@@ -267,10 +267,16 @@ def _replay(args: argparse.Namespace) -> Answer:
         unexplained_pct=100 * result.unexplained if result.agreement else None,
         what_if=changes,
     )
+    evaluated = {row["what_if"] for row in changes}
+    present = [
+        f"what-if {text} is the present value"
+        for text in args.what_if
+        if (names or "recorded" not in result.waits_s) and text not in evaluated
+    ]
     lines = (result.scenario.name, result.moved, verdict(result), result.left_out)
     tables = [
         Table(
-            "\n".join(filter(None, lines)),
+            "\n".join(filter(None, (*lines, *present))),
             cells_of(rows, short_text),
             subject_of(result.scenario).report.note,
         )

@@ -196,7 +196,8 @@ class Replay:
 
         Job by job, both simulated, with a 95 % interval (block bootstrap). changes: see
         `changed`; of each scheduler that explains the log, or of the first one if the
-        log has no starts. Raises InputError for a wrong change in any case.
+        log has no starts. A change to the present value has no row. Raises InputError
+        for a wrong change in any case.
         """
         names = self.explained_by if "recorded" in self.waits_s else [*self.waits_s][:1]
         variants = [
@@ -204,7 +205,7 @@ class Replay:
             for text in changes
             for name in names or [""]
         ]
-        return [
+        rows = [
             {
                 "what_if": text,
                 "scheduler": variant[1],
@@ -212,9 +213,11 @@ class Replay:
                 **_plain(interval(wait_s - self.waits_s[name])),
             }
             for name, text, variant in variants
-            if names
+            if names and variant != (self.scenario, name)
             for wait_s in [_waits(*variant)]
         ]
+        # schedulers that tie may give equal rows
+        return [row for place, row in enumerate(rows) if row not in rows[:place]]
 
 
 def replay(scenario: Scenario, schedulers: Sequence[Any] | None = None) -> Replay:

@@ -23,7 +23,14 @@ from cgrsp_simpy.base.files import check_file, check_folder
 from cgrsp_simpy.base.policy import chosen
 from cgrsp_simpy.base.table import Table, many
 from cgrsp_simpy.cli.parsing import NUMBERS, Answer, Argument, argument, formatted
-from cgrsp_simpy.cli.scenarios import NAMES, RENTAL_NAMES, Worded, value_of
+from cgrsp_simpy.cli.scenarios import (
+    NAMES,
+    READERS,
+    RENTAL_NAMES,
+    Worded,
+    scenario_class,
+    value_of,
+)
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
@@ -136,8 +143,17 @@ def policies_given(args: argparse.Namespace, subject: Subject) -> list[str]:
 
 def check_policies_of(args: argparse.Namespace, model: Any) -> None:
     """Raise InputError for policies that a class of models does not have."""
-    for policy in args.policies or ():
+    for policy in vars(args).get("policies", vars(args).get("policy")) or ():
         chosen(model.policy_label, policy, model.policies)
+
+
+def worded_of(args: argparse.Namespace) -> Worded:
+    """Return the scenario of the options; InputError for an unknown policy, before a
+    log is read.
+    """
+    if args.scenario in READERS:
+        check_policies_of(args, scenario_class(args.scenario))
+    return Worded(args.scenario, args.words)
 
 
 def rental_of(args: argparse.Namespace, verb: str) -> Worded:

@@ -39,6 +39,7 @@ from cgrsp_simpy.cli.options import (
     scenario_arguments,
     seeds_of,
     seeds_option,
+    worded_of,
 )
 from cgrsp_simpy.cli.parsing import Answer, Command, argument, formatted
 from cgrsp_simpy.cli.scenarios import RENTAL_NAMES, Worded
@@ -91,7 +92,7 @@ SHOW = argument(
 
 def _run_of(args: argparse.Namespace) -> tuple[Worded, Subject, list[str]]:
     """Return the checked scenario, subject and policies of the options."""
-    worded = Worded(args.scenario, args.words)
+    worded = worded_of(args)
     subject = subject_of(worded.single(args.verb))
     policies = args.policy or [*subject.default_policies()][:1] or [subject.model.name]
     for policy in policies:  # raises InputError before the first run
@@ -381,7 +382,7 @@ def _compare(args: argparse.Namespace) -> Answer:
     if args.by is not None:
         useless = ("out", "precision", "workers", "gap")
         check_omitted(args, useless, "omitted if --by is given")
-    worded = Worded(args.scenario, args.words)
+    worded = worded_of(args)
     if isinstance(worded.scenario, FunctionModel):
         return _compare_alternatives(args, worded)
     scenario = worded.single("compare")
@@ -452,7 +453,7 @@ def _precision(text: str | None, report: Any) -> dict[str, float] | None:
 
 
 def _sweep(args: argparse.Namespace) -> Answer:
-    worded = Worded(args.scenario, args.words)
+    worded = worded_of(args)
     several = [word for word, values in worded.grid.items() if len(values) > 1]
     if not several:
         raise InputError(

@@ -512,12 +512,12 @@ class Advice(Results):
     def _first(self) -> str:
         if self.first in (None, self.best):
             return ""
-        text = (
-            "First step, the smallest single change that reduced the cost in the"
-            f" search: {self.instruction(self.first)};"
-        )
-        unsure = "" if self.pays(self.first) else ", not significantly"
-        return f"{text} it saves {_spread(self.saved(self.first))} USD per day{unsure}."
+        smallest = "smallest single change that reduced the cost in the search"
+        saved = f"{_spread(self.saved(self.first))} USD per day"
+        change = self.instruction(self.first)
+        if self.pays(self.first):
+            return f"First step, the {smallest}: {change}; it saves {saved}."
+        return f"The {smallest}, {change}, does not save significantly: {saved}."
 
     def _by_hour(self) -> str:
         """Return the saving of hourly slots over the best fixed number, in words."""

@@ -293,17 +293,23 @@ def test_worse_figures_are_reported(found):
     ]
 
 
-def test_the_first_step_is_printed_with_its_saving():
-    own = advice_on(place(20.0, jobs=30), range(6), {"slots": 2}, slots=3)
-    [message] = [each for each in own.rest if each.startswith("First step")]
+@pytest.mark.parametrize(
+    ("seeds", "form"),
+    [
+        (6, "First step, {}: 2 slots instead of 1 (+ 1 one); it saves {:.2f} ± {:.2f}"),
+        (2, "{}, 2 slots instead of 1 (+ 1 one), does not save significantly: {:.2f}"),
+    ],
+)
+def test_the_first_step_is_printed_with_its_saving(seeds, form):
+    seeds, change = range(seeds), "smallest single change that reduced the cost"
+    own = advice_on(place(20.0, jobs=30), seeds, {"slots": 2}, slots=3)
     now, then = (
-        costs_of(place(20.0, jobs=30), each, range(6)) for each in (own.now, own.first)
+        costs_of(place(20.0, jobs=30), each, seeds) for each in (own.now, own.first)
     )
-    mean, half = spread(sum(now.values()) - sum(then.values()))
-    assert (
-        f": 2 slots instead of 1 (+ 1 one); it saves {mean:.2f} ± {half:.2f} USD per"
-        " day" in message
-    )
+    saved = spread(sum(now.values()) - sum(then.values()))
+    [message] = [each for each in own.rest if change in each]
+    text = form.format(f"the {change} in the search", *saved)
+    assert f"{text} USD per day" in message.replace("The", "the")
 
 
 # ---- rows ----

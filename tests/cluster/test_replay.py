@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cluster import plain
-from support import check_refused, outcome, output, refusals, waits_s
+from support import check_refused, outcome, refusals, waits_s
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.streams import stream
@@ -254,13 +254,6 @@ def test_an_impossible_change_is_rejected_before_the_replay(
     monkeypatch.setattr("cgrsp_simpy.cli.records.replay", None)
     line = ("replay", tmp_path / "log.txt", "log.format=sacct", "--what-if", text)
     assert all(word in outcome(capsys, *line)[2] for word in words)
-
-
-def test_a_what_if_without_a_change_is_listed(tmp_path, capsys):
-    read(tmp_path, log_of("easy", 60))
-    line = f"replay {tmp_path / 'log.txt'} log.format=sacct --policies easy --what-if"
-    out = output(capsys, *line.split(), "scheduler=easy")
-    assert "what-if scheduler=easy is the present value" in out
 
 
 def test_no_scheduler_sees_when_jobs_started(tmp_path):

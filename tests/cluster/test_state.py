@@ -350,24 +350,28 @@ def test_the_reasons_of_a_cluster(scheduler, waiting, closed, expected):
 )
 def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, path, capsys):
     """The wide job follows the first one, which takes as long again if it is late."""
-    table = TABLE | {"to_come": 0}
-    table["running"] = [TABLE["running"][0] | {"estimate_s": estimate_s}]
-    state = State.from_table(table)
+    running = [TABLE["running"][0] | {"estimate_s": estimate_s}]
+    table = TABLE | {"to_come": 0, "running": running}
     scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
-    result = forecast(state, scenario, ["fifo", "easy"], range(3), slot="16", later_h=1)
+    result = forecast(
+        State.from_table(table),
+        *(scenario, ["fifo", "easy"], range(3)),
+        slot="16",
+        later_h=1,
+    )
     ends_s = {row["job"]: row["end_median_s"] for row in result.jobs}
     assert ends_s == {3: end_s, 7: end_s + 600, 8: end_s + 1200, 9: end_s + 6600}
     assert "miss_probability" not in result.jobs[0]
-    names = ["fifo", "easy", "one more 16", "1 h later"]
-    assert [row["alternative"] for row in result.figures] == names
+    assert [row["alternative"] for row in result.figures] == [
+        *("fifo", "easy", "one more 16", "1 h later")
+    ]
     easy, more, later = (row["wait_min"]["mean"] for row in result.differences)
-    assert easy == pytest.approx(easy_min)
-    assert more < 0 < later
+    assert easy == pytest.approx(easy_min) and more < 0 < later
     file = path(table)
     out = output(capsys, *f"forecast {file} --seeds 3 --policies easy,fifo".split())
+    assert "start_median_min" in out and "missed" not in out and "cost" not in out
     out += output(capsys, "next", file)
     assert out.count("are past their estimates: 1.") == 2 * (easy_min == 0)
-    assert "start_median_min" in out and "missed" not in out and "cost" not in out
 
 
 class Alternating:

@@ -24,7 +24,7 @@ class Listed(simpy.Environment):
 
 KINDS = ("Resource", "PriorityResource", "PreemptiveResource")
 PAIRS = (
-    *product(("request", "renege", "book"), KINDS),
+    *product(("request", "renege", "book", "poll"), KINDS),
     *product(("put", "get"), ("Container", "Store", "FilterStore", "PriorityStore")),
 )
 ACTIONS = (
@@ -70,12 +70,21 @@ def modelled(env, plans, resources, until=30):
         priority = {} if kind == "Resource" else {"priority": number}
         if kind == "PreemptiveResource":
             priority["preempt"] = number != 2
-        with resources[kind].request(**priority) as turn:
-            yield from work(1) if verb == "book" else ()
-            got = yield turn | env.timeout(number / 2 if verb == "renege" else 100)
-            if turn in got:
+        desk = resources[kind]
+        with desk.request(**priority) as turn:
+            try:
+                yield from work(1) if verb == "book" else ()
+            except simpy.Interrupt:
+                return "interrupted before it waited"
+            waited = env.timeout(1) if verb == "poll" else turn
+            while verb == "poll" and (
+                turn in desk.queue if number % 2 else turn not in desk.users
+            ):
+                yield env.timeout(1)
+            got = yield waited | env.timeout(number / 2 if verb == "renege" else 100)
+            if waited in got:
                 yield env.timeout(3 - number)
-        return turn in got
+        return waited in got
 
     def traded(verb, kind, number):
         arguments = (number + 1,)

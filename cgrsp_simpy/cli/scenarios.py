@@ -32,7 +32,7 @@ from cgrsp_simpy.market.gpu import read_gpus
 from cgrsp_simpy.rental.days import day, on_market, trace
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import DAYS, LoggedWorkload
-from cgrsp_simpy.studies.subject import Parameter, Subject, subject_of
+from cgrsp_simpy.studies.subject import Parameter, subject_of
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,10 @@ class Worded:
             subject = subject_of(
                 subject.varied(**{word: words[word] for word in heads})
             )
-        full = _full_names(subject, words)
+        for word in words:
+            if word in OPTIONS and word not in subject.parameters:
+                raise InputError(f"{word} is an option: --{word} {words[word]}")
+        full = subject.full_names(words)
         hint = {word: subject.parameters[full[word]].hint for word in words}
         self.names = list(full.values())
         self.grid = {
@@ -166,14 +169,6 @@ class Worded:
         }
         base = self._bases[key]
         return subject_of(base).varied(**varied) if varied else base
-
-
-def _full_names(subject: Subject, words: Mapping[str, str]) -> dict[str, str]:
-    """As `Subject.full_names`; InputError also for the name of an option."""
-    for word, text in words.items():
-        if word in OPTIONS and word not in subject.parameters:
-            raise InputError(f"{word} is an option: --{word} {text}")
-    return subject.full_names(words)
 
 
 # ---- where the jobs are from ----
@@ -253,7 +248,7 @@ def _rental(variant: str, words: Words) -> Any:
         "rental",
         "given together with trace=LOG, a log of jobs",
     )
-    scenario = trace(words.take("trace"), **_reading("rental", words, class_column=str))
+    scenario = trace(words.take("trace"), **_reading(words, class_column=str))
     return _on_market(scenario, words)
 
 
@@ -311,7 +306,7 @@ def _waiting(variant: str, words: Words) -> Any:
         "unit": unit,
     }
     path = words.take("trace")
-    jobs = read_jobs(path, **how, **_reading("waiting", words)).jobs
+    jobs = read_jobs(path, **how, **_reading(words)).jobs
     log.info("%s: %s", path, describe(jobs, unit))
     if not jobs.run_s.any():
         raise InputError(
@@ -328,7 +323,7 @@ def _cluster(variant: str, words: Words) -> Any:
 
     text, first, path = words.take("cluster"), words.take("jobs"), words.take("trace")
     ranks = words.group("qos")
-    reading = _reading("cluster", words, skip_wide=bool)
+    reading = _reading(words, skip_wide=bool)
     skip_wide = reading.pop("skip_wide", False)
     table = logs.read_log(path, **reading)
     nodes = nodes_of(text) if text else cluster_of(table)
@@ -365,8 +360,7 @@ def _llm(variant: str, words: Words) -> Any:
     from cgrsp_simpy.llm.requests import read_requests
     from cgrsp_simpy.llm.scenario import Scenario
 
-    path = words.take("trace")
-    return Scenario(read_requests(path, **_reading("llm", words, weight=str)))
+    return Scenario(read_requests(words.take("trace"), **_reading(words, weight=str)))
 
 
 def _spot(variant: str, words: Words) -> Any:
@@ -388,24 +382,9 @@ READERS: dict[str, Callable[[str, Words], Any]] = {
 """Name of a scenario -> function that creates it from its variant and file words."""
 
 
-def _reading(module: str, words: Words, **more: Any) -> dict[str, Any]:
-    """Return the arguments for a log reader; more: types of additional arguments.
-
-    Raises InputError, before the log is read, for parameters that scenarios of the
-    module do not have.
-    """
+def _reading(words: Words, **more: Any) -> dict[str, Any]:
+    """Return the arguments for a log reader; more: types of additional arguments."""
     texts = words.group("log")
-    model = day("normal") if module == "rental" else scenario_class(module)()
-    # those of the log, of the market's files, or of a part that a word names
-    later = {"market", "name", *(item.name for item in fields(LoggedWorkload))}
-    heads = {"gpus", "market", "source", "workload", *words}
-    checked = [
-        word
-        for word in words
-        if word.rpartition(".")[2] not in later
-        and ("." not in word or word.partition(".")[0] not in heads)
-    ]
-    _full_names(subject_of(model), {word: words[word] for word in checked})
     known = {"format": str, "window": str, **hints(Reading), **more}
     del known["columns"]
     how = {
@@ -413,8 +392,8 @@ def _reading(module: str, words: Words, **more: Any) -> dict[str, Any]:
         for name, kind in known.items()
         if name in texts
     }
-    columns = [field.name for form in logs.FORMATS.values() for field in form.fields]
-    names = [*COLUMNS, *columns]
+    fields = [field.name for form in logs.FORMATS.values() for field in form.fields]
+    names = [*COLUMNS, *fields]
     short = [name.removesuffix("_s").removesuffix("_gb") for name in names]
     allowed = [f"log.{name}" for name in dict.fromkeys([*known, *names, *short])]
     for name in texts:

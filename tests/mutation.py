@@ -418,10 +418,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "lambda p: (22 - 15 + 1) * p[p <= 0.05].max(),",
     ): "no printed p is exactly this one",
     (
-        "papers/waiting/printed.py",
-        "*(-100 * math.expm1(-JOBS_PER_S), 6),",
-    ): "36.4 % is near 40 % by either limit",
-    (
         "spot/optimum.py",
         "value = np.full((self.idle + max(self.market.regions) + 2, len(left)),"
         " np.inf)",

@@ -1,7 +1,5 @@
 """Months: days of types drawn from a mix, compared like single days."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -135,14 +133,20 @@ def test_months_are_compared_as_days_are(months):
     )
 
 
-@pytest.mark.slow
-def test_a_month_is_not_one_simulation():
+def test_a_month_is_not_one_simulation(months, tmp_path):
     check_refused(
-        lambda: cg.simulate(cg.month(days=2), "fifo", listener=print),
+        lambda: cg.simulate(months.scenario, "fifo", listener=print),
         "not a single simulation",
     )
-    run = cg.simulate(cg.month(days=2), "fifo", 3)
+    run = months.run("fifo", 6)
     check_refused(lambda: run.by("user"), "cannot be grouped by a column")
-    if find_spec("pandas"):
-        assert len(run.to_pandas()) == 2
-    assert repr(run).startswith("<2 days of quiet 0.2")
+    assert repr(run) == "<8 days of quiet 0.6, normal 0.3, hectic 0.1, fifo, seed 6>"
+    run.to_csv(tmp_path / "days.csv")
+    assert (tmp_path / "days.csv").read_text().count("\n") == 9
+    assert months.scenario.jobs == 228  # 227.2, rounded up
+
+
+@pytest.mark.slow
+def test_the_days_of_a_month_are_rows_of_a_data_frame(months):
+    pytest.importorskip("pandas")
+    assert len(months.run("fifo", 6).to_pandas()) == 8

@@ -28,6 +28,7 @@ from cgrsp_simpy.decide.recommend import (
     scheduled,
     under_load,
     variant,
+    varies_by_hour,
 )
 from cgrsp_simpy.rental.record import Totals
 from cgrsp_simpy.studies.subject import subject_of
@@ -115,9 +116,14 @@ def test_a_higher_load_only_changes_the_rate(file):
         "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
     )
     hourly = cg.HourlyWorkload(100, cg.ArrivalRates((tuple(range(24)),)))
-    doubled = under_load(replace(DAY, workload=hourly), 2.0).workload
+    days = [replace(DAY, workload=load) for load in (hourly, DAY.workload)]
+    days.append(
+        replace(DAY, workload=cg.HourlyWorkload(1, cg.ArrivalRates(((2.0,) * 24,))))
+    )
+    assert list(map(varies_by_hour, days)) == [True, False, False]
+    doubled = under_load(days[0], 2.0).workload
     assert doubled.jobs == 200 and doubled.rates.per_h[0] == tuple(range(0, 48, 2))
-    assert under_load(DAY, 1.0) == DAY
+    assert (under_load(DAY, 1.0), under_load(DAY, 1e-9).jobs) == (DAY, 1)
     path = file(
         "submit_s,service_s,deadline_s\n100,5,150\n300,5,340\n500,5,900\n", "log.csv"
     )
@@ -236,8 +242,13 @@ def test_the_least_change_comes_first():
     ]
 
 
-@pytest.mark.parametrize("least", [1, 2, 7, 40, 333])
-def test_a_climb_ends_if_one_slot_more_and_one_fewer_are_worse(least, monkeypatch):
+@pytest.mark.parametrize(
+    ("least", "tries"), [(1, 8), (2, 8), (7, 6), (40, 17), (333, 31)]
+)
+def test_a_climb_ends_if_one_slot_more_and_one_fewer_are_worse(
+    least, tries, monkeypatch
+):
+    """Its steps grow: it does not try each number."""
     own = search(place(slots=9), ["fifo"])
     visited = []
 
@@ -248,7 +259,7 @@ def test_a_climb_ends_if_one_slot_more_and_one_fewer_are_worse(least, monkeypatc
 
     monkeypatch.setattr(own, "best", best)
     assert own.climb(own.trials.now, own.few).slots == least
-    assert len(set(visited)) < 40  # steps grow: not one by one
+    assert len(set(visited)) == tries
 
 
 @pytest.fixture
@@ -352,10 +363,44 @@ def test_neighbours_of_a_schedule_differ_by_one_change():
     }
 
 
-def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots():
-    numbers = [2] * 6 + [5] * 3 + [4] * 3 + [9] * 4 + [8] * 2 + [3] * 6
-    assert scheduled(HOURLY, numbers).hours == ((0, 2), (6, 5), (12, 9), (18, 3))
-    assert scheduled(HOURLY, [3] * 24) == HOURLY._replace(slots=3, hours=())
+@pytest.mark.parametrize(
+    ("numbers", "hours"),
+    [
+        (
+            [2] * 6 + [5] * 3 + [4] * 3 + [9] * 4 + [8] * 2 + [3] * 6,
+            ((0, 2), (6, 5), (12, 9), (18, 3)),
+        ),
+        # the last adds 1 slot for 4 h, the first would add 1 for 5 h; midnight is
+        # no change
+        (
+            [4] * 5 + [5] * 5 + [9] * 5 + [4] * 5 + [3] * 4,
+            ((5, 5), (10, 9), (15, 4)),
+        ),
+        ([3] * 24, ()),
+    ],
+)
+def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots(numbers, hours):
+    expected = HOURLY._replace(slots=max(numbers), hours=hours)
+    assert scheduled(HOURLY, numbers) == expected
+
+
+def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day():
+    """From 23 h on, two GPUs for 7500 s; they are not yet in use at 23:00."""
+    jobs = cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2)])
+    gpu = cg.GpuType("long", 1.0, (7500.0,) * 3, 1.0)
+    late = replace(AT_ONCE, clock=cg.Clock(((0, 4.0),), 23.0))
+    scenario = cg.Scenario(
+        *("late", jobs, (gpu, gpu), (gpu,)),
+        **{"market": late, "service": cg.Service(sigma=(0.0,) * 3)},
+    )
+    own = search(scenario, ["fifo"])
+    used = own.slots_in_use(own.trials.now).tolist()
+    assert used == [2, 2, *[0] * 21, pytest.approx(2 * 11 / 12)]
+    assert (own.seeds, own.few, own.fewer) == (
+        range(100, 118),
+        range(100, 106),
+        range(100, 103),
+    )
 
 
 def scarce():

@@ -632,6 +632,134 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "compiled or not, the runs are the same",
     ),
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/descent.py",
+                "end_s = (now_s if now_s >= arrival_s else arrival_s) + time_s",
+            ),
+            (
+                "hgsp/descent.py",
+                "while (opens[low] if opens[low] >= arrival_s else arrival_s) + time_s"
+                " > closes[low]:",
+            ),
+            (
+                "hgsp/descent.py",
+                "return low, opens[low] if opens[low] >= arrival_s else arrival_s",
+            ),
+            (
+                "dag/problem.py",
+                "if arrives_s >= now_s:  # several times faster than max()",
+            ),
+        ],
+        "of two equal times, either is the same",
+    ),
+    ("hgsp/descent.py", "if end_s >= deadline_s:"): "a task that is in time adds 0",
+    (
+        "hgsp/descent.py",
+        "if sum_late - late[k if delay_s > 0 else size] > most:",
+    ): "a move that cannot be better is not made, however late this is detected",
+    ("hgsp/descent.py", "elif k <= was:"): "the task's own place is left out before",
+    (
+        "hgsp/descent.py",
+        "if other != NONE and state.jobs[source][other][3] <= inf:",
+    ): "an infinite time makes a move infinitely worse",
+    ("hgsp/descent.py", "if gain < least or time_s == inf:"): (
+        "no gain is exactly the least one that counts"
+    ),
+    **dict.fromkeys(
+        [
+            ("papers/hgsp/sagreedy.py", line)
+            for line in (
+                "if 0.25 < way < 0.5:",
+                "if 0.25 <= way <= 0.5:",
+                "elif 0.5 < way < 0.75:",
+                "elif 0.5 <= way <= 0.75:",
+                "elif way > 0.75:",
+                "if rng.random() <= temperature / INITIAL:",
+                "if worse <= 0 or rng.random() <= math.exp(-worse / temperature):",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
+    (
+        "hgsp/bounds.py",
+        "fits[:, :, None] & (edges_s + length_s > arrival_s[:, None])",
+    ): "a run that begins at an edge is also in the interval that begins there",
+    (
+        "hgsp/bounds.py",
+        "runs = np.flatnonzero(within_s >= 0)",
+    ): "a run uses nothing of an interval that it only touches",
+    (
+        "decide/dispatches.py",
+        "return KNOWN[stock.status(gpu, at_s, 1.0)]",
+    ): "of stock that persists the variate of a job is not used",
+    (
+        "decide/dispatches.py",
+        "if AFTER_S <= day_s + at_s < end_s",
+    ): "hours of changes are further from the begin, or exactly at it",
+    (
+        "decide/occupation.py",
+        "np.where(slack <= 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])",
+    ): "every job takes time",
+    (
+        "decide/occupation.py",
+        "return np.array([x > factor, spare, spare**2 / 2])",
+    ): "times are shifted by a rounding error: none is equal",
+    **dict.fromkeys(
+        [
+            (
+                "decide/gaps.py",
+                f"there = np.outer(waits, a) + np.outer(misses, b) {change}, c)",
+            )
+            for change in (
+                "> c - 1e-9 * np.maximum(1.0",
+                ">= c - 1.1000000000000001e-09 * np.maximum(1.0",
+                ">= c - 1e-9 * np.maximum(1.1",
+            )
+        ],
+        "rounding errors of corners are much smaller, other distances much larger",
+    ),
+    (
+        "decide/recommend.py",
+        "abs(b - a) * (end - begin if a <= b else after - end)",
+    ): "of equal numbers the difference is 0",
+    (
+        "decide/recommend.py",
+        "return other if gain.low >= 0 else best",
+    ): "only of the same plan the gain is 0",
+    **dict.fromkeys(
+        [
+            ("decide/advice.py", line)
+            for line in (
+                "shown = self.search.reached(self.best, figure, self.seeds)"
+                " < most + ROUNDING",
+                "if value.mean >= most + ROUNDING:",
+                "if least >= most + ROUNDING:",
+            )
+        ],
+        "no figure is above its limit by exactly the rounding error",
+    ),
+    **dict.fromkeys(
+        [
+            ("spot/optimum.py", "if 0 <= change.from_s < job.deadline_s"),
+            ("spot/optimum.py", "if 0 < change.from_s <= job.deadline_s"),
+        ],
+        "the start and the deadline are edges already",
+    ),
+    ("spot/optimum.py", "if first <= end:"): "an empty part has no values",
+    (
+        "llm/batch.py",
+        "self.left, self.first_s = request.prompt_tokens, 1.0",
+    ): "it is set with the first token, before it is read",
+    (
+        "dag/generate.py",
+        'key=lambda task: task[1] + (0.55 - ahead) * (task[0] == "forward"),',
+    ): "any fraction puts a forward pass between the same two backward passes",
+    (
+        "waiting/plan.py",
+        "lost, spot_s = after_s <= run_s, np.minimum(after_s, run_s)",
+    ): "no interruption is drawn for exactly the end of a job",
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {

@@ -315,9 +315,9 @@ def test_alternatives_are_paired():
 def test_the_queue_of_an_empty_state_is_empty_now():
     state = cg.State(now_s=60, slots=("RTX 3090",), to_come=0)
     result = forecast(state, DAY, ["fifo"], range(3))
-    resumed = state.resumed(DAY)
-    for engine in ("simpy", "compiled"):
-        assert sample(resumed, "fifo", 0, engine).empty_s == 60
+    engines = ("simpy", "compiled")
+    samples = [sample(state.resumed(DAY), "fifo", 0, engine) for engine in engines]
+    assert [each.empty_s for each in samples] == [60, 60]
     assert result.jobs == []
     assert {*result.queue.values()} == {60.0}
     assert "no job" in result.tables()[0].text()

@@ -171,13 +171,10 @@ def test_a_bill_sums_the_weighted_cost_of_each_job(policy):
 
 def test_slots_are_billed_while_they_are_open_and_in_their_overtime():
     trials = Trials(DAY, ["fifo"], Prices())
-    run = cg.simulate(DAY, "fifo", 1)
-    totals = Totals(*subject_of(DAY).outcome(run))
-    usual = trials.billed_slots(trials.now, totals)
-    longer = trials.billed_slots(
-        trials.now, replace(totals, more={"overtime_h": 24.0 * trials.days})
-    )
-    assert (usual, longer) == (len(DAY.slots), len(DAY.slots) + 1)
+    totals = Totals(*subject_of(DAY).outcome(cg.simulate(DAY, "fifo", 1)))
+    longer = replace(totals, more={"overtime_h": 24.0 * trials.days})
+    billed = [trials.billed_slots(trials.now, sums) for sums in (totals, longer)]
+    assert billed == [len(DAY.slots), len(DAY.slots) + 1]
 
 
 def test_triage_weighs_by_the_prices():

@@ -166,6 +166,14 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
         assert series.status.tolist() == status[: series.steps].tolist()
 
 
+def test_the_status_at_the_begin_of_a_run_is_that_of_its_first_poll():
+    """Up from the begin on, unlike before, and down from the next poll on."""
+    turns = [Stretch(0.0, True), Stretch(700.0, False)]
+    zone = SimpleNamespace(history=Series.of("a", 600, [1, 0]), turns=turns)
+    known = [seen(zone, now_s).status.tolist() for now_s in (0.0, 600.0, 1800.0)]
+    assert known == [[1, 0], [1, 0, 1], [1, 0, 1, 0, 0]]
+
+
 def test_a_zone_is_chosen_by_its_price(monkeypatch):
     """Two zones are always available; without the cheaper one the other is used."""
     monkeypatch.setattr(expected, "STEPS", 60)

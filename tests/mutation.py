@@ -760,6 +760,80 @@ EQUAL: dict[tuple[str, str], str] = {
         "waiting/plan.py",
         "lost, spot_s = after_s <= run_s, np.minimum(after_s, run_s)",
     ): "no interruption is drawn for exactly the end of a job",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/view.py",
+                "self._columns = {name: np.zeros(65, kind)"
+                " for name, kind in kinds.items()}",
+            ),
+            (
+                "cluster/view.py",
+                'if number >= len(self._columns["run_s"]):',
+            ),
+        ],
+        "the columns grow with the number of jobs",
+    ),
+    ("cluster/view.py", "if missing >= 0:"): "then no rows are added",
+    ("spot/expected.py", "total = 1.0"): "all criteria are greater by the same number",
+    (
+        "spot/expected.py",
+        "self.slack = np.arange(max(1, int(view.slack_s // self.step_s)) + 2)",
+    ): "a column of more slack than there is is not read",
+    (
+        "spot/expected.py",
+        "value = np.zeros((3 + zones, states, len(self.slack)))",
+    ): "a row of no zone is not read",
+    (
+        "spot/expected.py",
+        "value, choices[left] = self.step(value, np.maximum(work, 1))",
+    ): "of a job without work left, the cost is 0 and no choice is asked for",
+    (
+        "spot/expected.py",
+        "wait = np.concatenate([mean[1][:, :1], mean[0][:, :-1]], axis=1)",
+    ): "a job without slack is late and does not wait",
+    ("cluster/view.py", "self._count(((number, 1),))"): "only the node is read",
+    ("cluster/waits.py", "nobody = [1] * jobs.jobs"): "all jobs have the same user",
+    (
+        "cluster/waits.py",
+        "self.lines = [_Line() for _ in range(max(self.sizes) + 2)]",
+    ): "a size class without jobs adds 0",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/waits.py",
+                "line.add(self.gpus[job], self.estimates_s[job], 1.0)",
+            ),
+            (
+                "cluster/waits.py",
+                "self.lines[self.sizes[job]].add(size, estimate_s, 1.0, -1)",
+            ),
+        ],
+        "of waiting jobs the ends are not read",
+    ),
+    (
+        "cluster/view.py",
+        "self._columns[name] = np.zeros(3 * number, values.dtype)",
+    ): "the columns grow with the number of jobs",
+    (
+        "waiting/plan.py",
+        "if improved.value > tuple(part * (1 - LEAST_GAIN) for part in best.value):",
+    ): "no value is exactly so much less, and the same value is greater",
+    (
+        "waiting/plan.py",
+        "0 <= at <= len(numbers) and worse < 2 and not self._ends(tried[-1], step)",
+    ): "no plan owns 300 times as many machines as it starts with",
+    **dict.fromkeys(
+        [
+            ("waiting/plan.py", line)
+            for line in (
+                "if bill < self.budget:",
+                "if width >= MOST_WIDTH:",
+                "if regret >= MOST_REGRET:",
+            )
+        ],
+        "no computed share or bill is exactly its limit",
+    ),
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {

@@ -106,10 +106,10 @@ def state_of(start: Schedule) -> State:
     state = descent.State(*map(rows_of, arrays))
     if COMPILED:
         inner: Any = descent.rounds
-        if not inner.signatures:  # not yet called in this process
-            folder = cache_folder(inner)
-            if folder is None or not any(folder.glob("descent.rounds*")):
-                log.info("compiling the search, once")
+        folder = cache_folder(inner)
+        cached = folder is not None and any(folder.glob("descent.rounds*"))
+        if not (inner.signatures or cached):  # nor called in this process
+            log.info("compiling the search, once")
         inner(state, state, rows_of(np.empty((0, descent.PER_ROUND))), 0)
     for j in range(m):
         descent.retime(state, j, 0, int(size[j]))

@@ -99,11 +99,9 @@ def compared(
     """
     (digits,) = NUMBER.findall(printed)[:1]
     value = float(digits.replace(",", ""))
-    if within is None:
-        within = 10.0 ** -len(digits.partition(".")[2]) / 2
-    else:
-        reason += f" (tolerance {within:,.5g})"
-    agrees = abs(ours - value) <= within
+    half = 10.0 ** -len(digits.partition(".")[2]) / 2
+    agrees = abs(ours - value) <= (half if within is None else within)
+    reason += "" if within is None else f" (tolerance {within:,.5g})"
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
     return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 

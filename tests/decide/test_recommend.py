@@ -463,48 +463,6 @@ def test_the_first_step_changes_one_thing_though_two_save_more(change, priced):
     assert tried.first_step() == (now._replace(**change) if change else None)
 
 
-def log_of(path, days, seed):
-    """Days of jobs at random, every third with three times as many."""
-    rng, rows = np.random.default_rng(seed), []
-    for day in range(days):
-        number = 90 if day % 3 == 1 else 30
-        at_s = np.sort(rng.uniform(0, 86_400, number)) + 86_400 * day
-        rows += [
-            f"{at:.0f},{run:.0f}"
-            for at, run in zip(at_s, rng.exponential(1500, number))
-        ]
-    path.write_text("\n".join(["submit_s,service_s", *rows, ""]))
-    return cg.trace(path, slots=1)
-
-
-@pytest.mark.long
-def test_results_of_one_week_hold_on_the_next(tmp_path):
-    first, second = (log_of(tmp_path / f"{n}.csv", 7, n) for n in (1, 2))
-    results = [search(week, ["fifo", "edf"]).cheapest() for week in (first, second)]
-    assert results[0].slots > 1
-    after = Trials(second, ["fifo", "edf"], Prices())
-    after.run([after.now, *results], range(20))
-    assert after.change(results[0], after.now, COST, range(20)).high < 0
-    own, best = (after.mean(each, COST, range(20)).mean for each in results)
-    assert own < 1.05 * best
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("most", "changed"), [(8.0, ("policy",)), (0.5, ("policy", "slots"))]
-)
-def test_a_target_is_reached_by_the_policy_alone_if_possible(most, changed):
-    """Two slots would cost less than one; a policy is less of a change."""
-    scenario, limits = place(80.0), {"wait_min": most, "tight_miss_pct": most}
-    own = search(scenario, ["fifo", "edf"], limits=limits)
-    result = own.least_change()
-    assert set(own.changed(result)) <= set(changed)
-    assert all(
-        truth(scenario, result, figure=figure) <= limit
-        for figure, limit in limits.items()
-    )
-
-
 @pytest.mark.slow
 def test_a_budget_buys_the_least_inconvenience():
     """If each slot helps, the advice is the most slots within the budget."""

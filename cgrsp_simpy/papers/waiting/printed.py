@@ -67,7 +67,8 @@ def entries(*_: object) -> list[Entry]:
         *_table_one(),
         *_of_formulas(),
         *_of_figures(),
-        *_of_the_log(),
+        *_numbers_of_the_log(),
+        *_claims_of_the_log(),
         *_settings(),
         *_untestable(),
     ]
@@ -280,12 +281,8 @@ def _list(values: Iterable[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-def _of_the_log() -> list[Entry]:
-    """Judge the statements about the log in Sections 3 to 6 by each other."""
-    return [*_numbers_of_the_log(), *_claims_of_the_log()]
-
-
 def _numbers_of_the_log() -> list[Entry]:
+    """Judge the numbers of the log in Sections 3 to 6 by each other."""
     usd = CLUSTER_USD * COMPOUND_PRICE / CLUSTER_PRICE
     numbers: Sequence[tuple[Any, ...]] = (
         ("6.2", "cluster, USD per hour", "276.48", CLUSTER_USD / YEAR_H),
@@ -334,6 +331,7 @@ def _numbers_of_the_log() -> list[Entry]:
 
 
 def _claims_of_the_log() -> list[Entry]:
+    """Judge the claims about the log in Sections 4 to 6 by its numbers."""
     gaps_pct, times_pct = (
         100 * (math.exp(-least / mean) - math.exp(-greatest / mean))
         for mean, least, greatest in (

@@ -180,10 +180,8 @@ def test_a_good_configuration_gets_no_recommendation():
     own = advise(place(1500.0, jobs=20), ["fifo", "edf"], range(5))
     assert own.best == own.now and own.first is None
     assert own.lines[0] == "Recommendation: no change, fifo on 1 slot, fixed types."
-    number = len(own.tried) - 1
-    assert (
-        own.lines[2] == f"Confidence: no option is better, of {number} in the search."
-    )
+    of = f"of {len(own.tried) - 1} in the search."
+    assert own.lines[2] == f"Confidence: no option is better, {of}"
 
 
 @pytest.mark.quick_cases(1)

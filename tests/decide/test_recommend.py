@@ -116,10 +116,8 @@ def test_a_higher_load_only_changes_the_rate(file):
         "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
     )
     hourly = cg.HourlyWorkload(100, cg.ArrivalRates((tuple(range(24)),)))
-    days = [replace(DAY, workload=load) for load in (hourly, DAY.workload)]
-    days.append(
-        replace(DAY, workload=cg.HourlyWorkload(1, cg.ArrivalRates(((2.0,) * 24,))))
-    )
+    even = cg.HourlyWorkload(1, cg.ArrivalRates(((2.0,) * 24,)))
+    days = [replace(DAY, workload=load) for load in (hourly, DAY.workload, even)]
     assert list(map(varies_by_hour, days)) == [True, False, False]
     doubled = under_load(days[0], 2.0).workload
     assert doubled.jobs == 200 and doubled.rates.per_h[0] == tuple(range(0, 48, 2))
@@ -383,16 +381,19 @@ def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots(numbers, hou
 
 def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day():
     """From 23 h on, two GPUs for 7500 s; they are not yet in use at 23:00."""
-    jobs = cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2)])
     gpu = cg.GpuType("long", 1.0, (7500.0,) * 3, 1.0)
-    late = replace(AT_ONCE, clock=cg.Clock(((0, 4.0),), 23.0))
     scenario = cg.Scenario(
-        *("late", jobs, (gpu, gpu), (gpu,)),
-        **{"market": late, "service": cg.Service(sigma=(0.0,) * 3)},
+        "late",
+        cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2)]),
+        *((gpu, gpu), (gpu,)),
+        market=replace(AT_ONCE, clock=cg.Clock(((0, 4.0),), 23.0)),
+        service=cg.Service(sigma=(0.0,) * 3),
     )
     own = search(scenario, ["fifo"])
-    used = own.slots_in_use(own.trials.now).tolist()
-    assert used == [2, 2, *[0] * 21, pytest.approx(2 * 11 / 12)]
+    assert own.slots_in_use(own.trials.now).tolist() == [
+        *(2, 2, *[0] * 21),
+        pytest.approx(2 * 11 / 12),
+    ]
     assert (own.seeds, own.few, own.fewer) == (
         range(100, 118),
         range(100, 106),

@@ -29,8 +29,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert 32 * 640 < service.kv_tokens < 64 * 640
     assert Service(16, 8).replicas == 2
     assert Service(1, 1, memory_gb=1.5, weights_gb=1.4995, kv_mb=0.2).kv_tokens == 2
-    sizes = [Service(kv_mb=kv_mb).kv_tokens for kv_mb in (12_000, 1.2e-11)]
-    assert sizes == [1, 1e15]
+    assert [Service(kv_mb=mb).kv_tokens for mb in (12_000, 1.2e-11)] == [1, 1e15]
     assert str(Service(16, 8)) == "16 h100-80gb, 8 per replica"
 
 

@@ -169,8 +169,10 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
 
 def test_the_status_at_the_begin_of_a_run_is_that_of_its_first_poll():
     """Up from the begin on, unlike before, and down from the next poll on."""
-    turns = [Stretch(0.0, True), Stretch(700.0, False)]
-    zone = SimpleNamespace(history=Series.of("a", 600, [1, 0]), turns=turns)
+    zone = SimpleNamespace(
+        history=Series.of("a", 600, [1, 0]),
+        turns=[Stretch(0.0, True), Stretch(700.0, False)],
+    )
     known = [seen(zone, now_s).status.tolist() for now_s in (0.0, 600.0, 1800.0)]
     assert known == [[1, 0], [1, 0, 1], [1, 0, 1, 0, 0]]
 

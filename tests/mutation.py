@@ -795,6 +795,29 @@ EQUAL: dict[tuple[str, str], str] = {
     ("cluster/view.py", "self._count(((number, 1),))"): "only the node is read",
     ("cluster/waits.py", "nobody = [1] * jobs.jobs"): "all jobs have the same user",
     (
+        "cluster/policies.py",
+        "return np.asarray((scores - least) / np.where(spread, spread, 1.1))",
+    ): "equal scores are all 0",
+    (
+        "cluster/policies.py",
+        "return np.asarray(0.5 ** (usage / (usage.sum() or 1.1) * len(seen)))",
+    ): "without usage, every share of it is 0",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/policies.py",
+                "usage = np.array([used[number]"
+                f" for number in range(max(seen, default={default}) + {more})])",
+            )
+            for default, more in ((1, 1), (0, 2))
+        ],
+        "a user who has no job is not asked for",
+    ),
+    (
+        "spot/optimum.py",
+        "row, left, from_s = self.idle, self.work, 1.0",
+    ): "it is set when an instance begins",
+    (
         "cluster/waits.py",
         "self.lines = [_Line() for _ in range(max(self.sizes) + 2)]",
     ): "a size class without jobs adds 0",

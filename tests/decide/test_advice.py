@@ -291,12 +291,12 @@ def test_worse_figures_are_reported(found):
 
 def test_slots_by_the_hour_are_compared_with_the_best_fixed_number():
     now = Option("fifo", 5, "fixed types")
-    fixed = [now, now._replace(slots=4), now._replace(slots=6)]
     own = advice_on(
-        *(cg.day("normal", jobs=20), range(3), None, fixed[1:]),
+        *(cg.day("normal", jobs=20), range(3), None),
+        [now._replace(slots=slots) for slots in (4, 6)],
         **{"slots": 6, "hours": ((0.0, 4), (12.0, 6))},
     )
-    assert own.compared == [now, own.best, fixed[1]]
+    assert own.compared == [now, own.best, now._replace(slots=4)]
     assert own.rest[1] == (
         "Slots by the hour save -0.25 USD per day compared with fifo on 4 slots, fixed"
         " types, the best fixed fleet that was tried."

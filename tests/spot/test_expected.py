@@ -173,8 +173,10 @@ def test_the_status_at_the_begin_of_a_run_is_that_of_its_first_poll():
         history=Series.of("a", 600, [1, 0]),
         turns=[Stretch(0.0, True), Stretch(700.0, False)],
     )
-    known = [seen(zone, now_s).status.tolist() for now_s in (0.0, 600.0, 1800.0)]
-    assert known == [[1, 0], [1, 0, 1], [1, 0, 1, 0, 0]]
+    assert [seen(zone, now_s).status.tolist() for now_s in (0.0, 600.0, 1800.0)] == [
+        *([1, 0], [1, 0, 1]),
+        [1, 0, 1, 0, 0],
+    ]
 
 
 @pytest.mark.parametrize(("write_s", "columns"), [(0.0, [4, 4]), (2400.0, [5, 6])])

@@ -219,8 +219,8 @@ def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
         for each in (jobs, more)
     ]
     np.testing.assert_allclose(hours[1] / more.jobs, hours[0] / jobs.jobs, atol=0.05)
-    fortnight = jobs_of(*((DAY_S * n, 60, 1, 0) for n in range(15)))
-    weekday = grown(fortnight, 2.0, 0).submit_s / DAY_S % 7
+    fortnight = ((DAY_S * n, 60, 1, 0) for n in range(15))
+    weekday = grown(jobs_of(*fortnight), 2.0, 0).submit_s / DAY_S % 7
     assert np.bincount(weekday.astype(int)).tolist() == [6, *[4] * 6]
 
 

@@ -857,6 +857,74 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "no computed share or bill is exactly its limit",
     ),
+    **{
+        (f"papers/{paper}/printed.py", line): (
+            "no number of a paper, or computed from its numbers, is exactly at a limit"
+        )
+        for paper, lines in {
+            "cluster": [
+                "row[VARIANCE] > least_variance(row),",
+                "gpu_hours(row) > least,",
+                "least > 10 * most,",
+                'variance["sbs"] <= variance["pbs"],',
+                "<= min(variance[name] for name in STATIC),",
+                "PUBLISHED[name][figure] < most,",
+                "low < min(shares) and max(shares) <= high,",
+                "low <= min(shares) and max(shares) < high,",
+            ],
+            "dag": [
+                "least < high and low <= greatest,",
+                "least <= high and low < greatest,",
+                "variance < most,",
+                "chi2 > LEAST_CHI2,",
+                "better > 2,",
+            ],
+            "hgsp": [
+                'min(change["tasks1"], change["tasks2"]) >= -26,',
+                '<= max(change["tasks1"], change["tasks2"]),',
+                'max(missed[key] for key in missed if key[0] in ("tasks1", "tasks2"))'
+                " <= 6,",
+                "100 < DECODED_PER_S <= 500,",
+                "100 <= DECODED_PER_S < 500,",
+                "1000 <= llm.TOKENS_PER_S < 2000,",
+            ],
+            "thesis": [
+                "low <= load < high,",
+                "low < load <= high,",
+                "more_pct < 1,",
+                "min(misses) > 10 and max(misses) <= 11,",
+                "worst > 0.9,",
+            ],
+            "waiting": [
+                "abs(over[-1] - njw) <= abs(over[0] - njw),",
+                'in_vain[10] <= wait_s["sww"][10],',
+                "ajw[0] >= ljw[0] and ajw[1] < ljw[1],",
+                "ajw[0] > ljw[0] and ajw[1] <= ljw[1],",
+                "return all(np.all(b < a + 1e-9) for a, b in pairwise(values))",
+                "share_pct >= log_pct,",
+                "PATIENCE_S / 3600 <= 2 * CLUSTER_WAIT_H,",
+                "1 / slower_s >= 1 / SERVICE_S,",
+                '*(ljw[0] <= price["njw"][at], f"{ljw[0]:.3f};'
+                " NJW {price['njw'][at]:.3f}\"),",
+            ],
+        }.items()
+        for line in lines
+    },
+    (
+        "papers/cluster/printed.py",
+        'if {"throughput_per_h", "utilisation_pct"} < row.keys()',
+    ): "every row has other numbers, too",
+    **dict.fromkeys(
+        [
+            ("spot/expected.py", f"int((job.deadline_s {change}")
+            for change in (
+                "+ view.now_s) // self.step_s) + 1",
+                "- view.now_s) / self.step_s) + 1",
+                "- view.now_s) // self.step_s) + 2",
+            )
+        ],
+        "rows of more time than is left are not read",
+    ),
 }
 """(file, changed line) of changes that alter no result: why."""
 OTHER = {

@@ -516,8 +516,9 @@ class Scenario(Model):
         machines, without mispredictions other than of waits under sww.
         """
         arguments, errors = self._closed_form_arguments(), self.errors
-        runs_right = not (errors.run_over or errors.run_under)
-        covered = errors == NO_ERRORS or (runs_right and self.policy.name == "sww")
+        covered = errors == NO_ERRORS or (
+            self.policy.name == "sww" and not (errors.run_over or errors.run_under)
+        )
         plain = self.recursive and not self.work_conserving
         if arguments is None or not (self.machines and covered and plain):
             return None

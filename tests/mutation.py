@@ -795,6 +795,18 @@ EQUAL: dict[tuple[str, str], str] = {
     ("cluster/view.py", "self._count(((number, 1),))"): "only the node is read",
     ("cluster/waits.py", "nobody = [1] * jobs.jobs"): "all jobs have the same user",
     (
+        "waiting/machines.py",
+        "whole = np.ceil(paid / np.where(step_s > 0, step_s, 1.1)) * step_s",
+    ): "without an increment the exact time is paid",
+    (
+        "papers/dag/printed.py",
+        "even, more = (nodes - 1) / 2, (nodes - 1) / 2 - moved",
+    ): "the two GPUs are alike",
+    (
+        "papers/cluster/printed.py",
+        "least >= 11 * most,",
+    ): "the printed variances differ by more than either factor",
+    (
         "cluster/policies.py",
         "return np.asarray((scores - least) / np.where(spread, spread, 1.1))",
     ): "equal scores are all 0",

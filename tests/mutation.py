@@ -795,6 +795,14 @@ EQUAL: dict[tuple[str, str], str] = {
     ("cluster/view.py", "self._count(((number, 1),))"): "only the node is read",
     ("cluster/waits.py", "nobody = [1] * jobs.jobs"): "all jobs have the same user",
     (
+        "cluster/backfilling.py",
+        "if earliest and before_s <= inf:",
+    ): "earliest starts that are computed again only take time",
+    (
+        "hgsp/descent.py",
+        "other = state.tasks[j][k] if k <= size else NONE",
+    ): "a further task in place of one that leaves is never better than none",
+    (
         "waiting/machines.py",
         "whole = np.ceil(paid / np.where(step_s > 0, step_s, 1.1)) * step_s",
     ): "without an increment the exact time is paid",

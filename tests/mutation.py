@@ -444,6 +444,7 @@ EQUAL: dict[tuple[str, str], str] = {
             ("spot/view.py", "return view.slack_s < least_slack_s(view) + ROUNDING_S"),
             ("hgsp/descent.py", "if objective(best) < least or tried >= moves:"),
             ("hgsp/descent.py", "if abs(delay_s) < ROUNDING * now_s:"),
+            ("hgsp/schedule.py", ">= 1e-9 * np.maximum(1, self.finish_s),"),
         ],
         "no difference of times is exactly the rounding error that is allowed",
     ),

@@ -449,6 +449,7 @@ EQUAL: dict[tuple[str, str], str] = {
             ("spot/view.py", "return view.slack_s < least_slack_s(view) + ROUNDING_S"),
             ("hgsp/descent.py", "if objective(best) < least or tried >= moves:"),
             ("hgsp/descent.py", "if abs(delay_s) < ROUNDING * now_s:"),
+            ("hgsp/schedule.py", ">= 1e-9 * np.maximum(1, self.finish_s),"),
         ],
         "no difference of times is exactly the rounding error that is allowed",
     ),
@@ -636,6 +637,319 @@ EQUAL: dict[tuple[str, str], str] = {
             for one, two, three in ("/**", "*/*", "**/")
         ],
         "compiled or not, the runs are the same",
+    ),
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/descent.py",
+                "end_s = (now_s if now_s >= arrival_s else arrival_s) + time_s",
+            ),
+            (
+                "hgsp/descent.py",
+                "while (opens[low] if opens[low] >= arrival_s else arrival_s) + time_s"
+                " > closes[low]:",
+            ),
+            (
+                "hgsp/descent.py",
+                "return low, opens[low] if opens[low] >= arrival_s else arrival_s",
+            ),
+            (
+                "dag/problem.py",
+                "if arrives_s >= now_s:  # several times faster than max()",
+            ),
+        ],
+        "of two equal times, either is the same",
+    ),
+    ("hgsp/descent.py", "if end_s >= deadline_s:"): "a task that is in time adds 0",
+    (
+        "hgsp/descent.py",
+        "if sum_late - late[k if delay_s > 0 else size] > most:",
+    ): "a move that cannot be better is not made, however late this is detected",
+    ("hgsp/descent.py", "elif k <= was:"): "the task's own place is left out before",
+    (
+        "hgsp/descent.py",
+        "if other != NONE and state.jobs[source][other][3] <= inf:",
+    ): "an infinite time makes a move infinitely worse",
+    ("hgsp/descent.py", "if gain < least or time_s == inf:"): (
+        "no gain is exactly the least one that counts"
+    ),
+    **dict.fromkeys(
+        [
+            ("papers/hgsp/sagreedy.py", line)
+            for line in (
+                "if 0.25 < way < 0.5:",
+                "if 0.25 <= way <= 0.5:",
+                "elif 0.5 < way < 0.75:",
+                "elif 0.5 <= way <= 0.75:",
+                "elif way > 0.75:",
+                "if rng.random() <= temperature / INITIAL:",
+                "if worse <= 0 or rng.random() <= math.exp(-worse / temperature):",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
+    (
+        "hgsp/bounds.py",
+        "fits[:, :, None] & (edges_s + length_s > arrival_s[:, None])",
+    ): "a run that begins at an edge is also in the interval that begins there",
+    (
+        "hgsp/bounds.py",
+        "runs = np.flatnonzero(within_s >= 0)",
+    ): "a run uses nothing of an interval that it only touches",
+    (
+        "decide/dispatches.py",
+        "return KNOWN[stock.status(gpu, at_s, 1.0)]",
+    ): "of stock that persists the variate of a job is not used",
+    (
+        "decide/dispatches.py",
+        "if AFTER_S <= day_s + at_s < end_s",
+    ): "hours of changes are further from the begin, or exactly at it",
+    (
+        "decide/occupation.py",
+        "np.where(slack <= 0, 1.0, self.beyond[c, g, v, np.clip(slack, 0, self.last)])",
+    ): "every job takes time",
+    (
+        "decide/occupation.py",
+        "return np.array([x > factor, spare, spare**2 / 2])",
+    ): "times are shifted by a rounding error: none is equal",
+    **dict.fromkeys(
+        [
+            (
+                "decide/gaps.py",
+                f"there = np.outer(waits, a) + np.outer(misses, b) {change}, c)",
+            )
+            for change in (
+                "> c - 1e-9 * np.maximum(1.0",
+                ">= c - 1.1000000000000001e-09 * np.maximum(1.0",
+                ">= c - 1e-9 * np.maximum(1.1",
+            )
+        ],
+        "rounding errors of corners are much smaller, other distances much larger",
+    ),
+    (
+        "decide/recommend.py",
+        "abs(b - a) * (end - begin if a <= b else after - end)",
+    ): "of equal numbers the difference is 0",
+    (
+        "decide/recommend.py",
+        "return other if gain.low >= 0 else best",
+    ): "only of the same plan the gain is 0",
+    **dict.fromkeys(
+        [
+            ("decide/advice.py", line)
+            for line in (
+                "shown = self.search.reached(self.best, figure, self.seeds)"
+                " < most + ROUNDING",
+                "if value.mean >= most + ROUNDING:",
+                "if least >= most + ROUNDING:",
+            )
+        ],
+        "no figure is above its limit by exactly the rounding error",
+    ),
+    **dict.fromkeys(
+        [
+            ("spot/optimum.py", "if 0 <= change.from_s < job.deadline_s"),
+            ("spot/optimum.py", "if 0 < change.from_s <= job.deadline_s"),
+        ],
+        "the start and the deadline are edges already",
+    ),
+    ("spot/optimum.py", "if first <= end:"): "an empty part has no values",
+    (
+        "llm/batch.py",
+        "self.left, self.first_s = request.prompt_tokens, 1.0",
+    ): "it is set with the first token, before it is read",
+    (
+        "dag/generate.py",
+        'key=lambda task: task[1] + (0.55 - ahead) * (task[0] == "forward"),',
+    ): "any fraction puts a forward pass between the same two backward passes",
+    (
+        "waiting/plan.py",
+        "lost, spot_s = after_s <= run_s, np.minimum(after_s, run_s)",
+    ): "no interruption is drawn for exactly the end of a job",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/view.py",
+                "self._columns = {name: np.zeros(65, kind)"
+                " for name, kind in kinds.items()}",
+            ),
+            (
+                "cluster/view.py",
+                'if number >= len(self._columns["run_s"]):',
+            ),
+        ],
+        "the columns grow with the number of jobs",
+    ),
+    ("cluster/view.py", "if missing >= 0:"): "then no rows are added",
+    ("spot/expected.py", "total = 1.0"): "all criteria are greater by the same number",
+    (
+        "spot/expected.py",
+        "self.slack = np.arange(max(1, int(view.slack_s // self.step_s)) + 2)",
+    ): "a column of more slack than there is is not read",
+    (
+        "spot/expected.py",
+        "value = np.zeros((3 + zones, states, len(self.slack)))",
+    ): "a row of no zone is not read",
+    (
+        "spot/expected.py",
+        "value, choices[left] = self.step(value, np.maximum(work, 1))",
+    ): "of a job without work left, the cost is 0 and no choice is asked for",
+    (
+        "spot/expected.py",
+        "wait = np.concatenate([mean[1][:, :1], mean[0][:, :-1]], axis=1)",
+    ): "a job without slack is late and does not wait",
+    ("cluster/view.py", "self._count(((number, 1),))"): "only the node is read",
+    ("cluster/waits.py", "nobody = [1] * jobs.jobs"): "all jobs have the same user",
+    (
+        "cluster/backfilling.py",
+        "if earliest and before_s <= inf:",
+    ): "earliest starts that are computed again only take time",
+    (
+        "hgsp/descent.py",
+        "other = state.tasks[j][k] if k <= size else NONE",
+    ): "a further task in place of one that leaves is never better than none",
+    (
+        "waiting/machines.py",
+        "whole = np.ceil(paid / np.where(step_s > 0, step_s, 1.1)) * step_s",
+    ): "without an increment the exact time is paid",
+    (
+        "papers/dag/printed.py",
+        "even, more = (nodes - 1) / 2, (nodes - 1) / 2 - moved",
+    ): "the two GPUs are alike",
+    (
+        "papers/cluster/printed.py",
+        "least >= 11 * most,",
+    ): "the printed variances differ by more than either factor",
+    (
+        "cluster/policies.py",
+        "return np.asarray((scores - least) / np.where(spread, spread, 1.1))",
+    ): "equal scores are all 0",
+    (
+        "cluster/policies.py",
+        "return np.asarray(0.5 ** (usage / (usage.sum() or 1.1) * len(seen)))",
+    ): "without usage, every share of it is 0",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/policies.py",
+                "usage = np.array([used[number]"
+                f" for number in range(max(seen, default={default}) + {more})])",
+            )
+            for default, more in ((1, 1), (0, 2))
+        ],
+        "a user who has no job is not asked for",
+    ),
+    (
+        "spot/optimum.py",
+        "row, left, from_s = self.idle, self.work, 1.0",
+    ): "it is set when an instance begins",
+    (
+        "cluster/waits.py",
+        "self.lines = [_Line() for _ in range(max(self.sizes) + 2)]",
+    ): "a size class without jobs adds 0",
+    **dict.fromkeys(
+        [
+            (
+                "cluster/waits.py",
+                "line.add(self.gpus[job], self.estimates_s[job], 1.0)",
+            ),
+            (
+                "cluster/waits.py",
+                "self.lines[self.sizes[job]].add(size, estimate_s, 1.0, -1)",
+            ),
+        ],
+        "of waiting jobs the ends are not read",
+    ),
+    (
+        "cluster/view.py",
+        "self._columns[name] = np.zeros(3 * number, values.dtype)",
+    ): "the columns grow with the number of jobs",
+    (
+        "waiting/plan.py",
+        "if improved.value > tuple(part * (1 - LEAST_GAIN) for part in best.value):",
+    ): "no value is exactly so much less, and the same value is greater",
+    (
+        "waiting/plan.py",
+        "0 <= at <= len(numbers) and worse < 2 and not self._ends(tried[-1], step)",
+    ): "no plan owns 300 times as many machines as it starts with",
+    **dict.fromkeys(
+        [
+            ("waiting/plan.py", line)
+            for line in (
+                "if bill < self.budget:",
+                "if width >= MOST_WIDTH:",
+                "if regret >= MOST_REGRET:",
+            )
+        ],
+        "no computed share or bill is exactly its limit",
+    ),
+    **{
+        (f"papers/{paper}/printed.py", line): (
+            "no number of a paper, or computed from its numbers, is exactly at a limit"
+        )
+        for paper, lines in {
+            "cluster": [
+                "row[VARIANCE] > least_variance(row),",
+                "gpu_hours(row) > least,",
+                "least > 10 * most,",
+                'variance["sbs"] <= variance["pbs"],',
+                "<= min(variance[name] for name in STATIC),",
+                "PUBLISHED[name][figure] < most,",
+                "low < min(shares) and max(shares) <= high,",
+                "low <= min(shares) and max(shares) < high,",
+            ],
+            "dag": [
+                "least < high and low <= greatest,",
+                "least <= high and low < greatest,",
+                "variance < most,",
+                "chi2 > LEAST_CHI2,",
+                "better > 2,",
+            ],
+            "hgsp": [
+                'min(change["tasks1"], change["tasks2"]) >= -26,',
+                '<= max(change["tasks1"], change["tasks2"]),',
+                'max(missed[key] for key in missed if key[0] in ("tasks1", "tasks2"))'
+                " <= 6,",
+                "100 < DECODED_PER_S <= 500,",
+                "100 <= DECODED_PER_S < 500,",
+                "1000 <= llm.TOKENS_PER_S < 2000,",
+            ],
+            "thesis": [
+                "low <= load < high,",
+                "low < load <= high,",
+                "more_pct < 1,",
+                "min(misses) > 10 and max(misses) <= 11,",
+                "worst > 0.9,",
+            ],
+            "waiting": [
+                "abs(over[-1] - njw) <= abs(over[0] - njw),",
+                'in_vain[10] <= wait_s["sww"][10],',
+                "ajw[0] >= ljw[0] and ajw[1] < ljw[1],",
+                "ajw[0] > ljw[0] and ajw[1] <= ljw[1],",
+                "return all(np.all(b < a + 1e-9) for a, b in pairwise(values))",
+                "share_pct >= log_pct,",
+                "PATIENCE_S / 3600 <= 2 * CLUSTER_WAIT_H,",
+                "1 / slower_s >= 1 / SERVICE_S,",
+                '*(ljw[0] <= price["njw"][at], f"{ljw[0]:.3f};'
+                " NJW {price['njw'][at]:.3f}\"),",
+            ],
+        }.items()
+        for line in lines
+    },
+    (
+        "papers/cluster/printed.py",
+        'if {"throughput_per_h", "utilisation_pct"} < row.keys()',
+    ): "every row has other numbers, too",
+    **dict.fromkeys(
+        [
+            ("spot/expected.py", f"int((job.deadline_s {change}")
+            for change in (
+                "+ view.now_s) // self.step_s) + 1",
+                "- view.now_s) / self.step_s) + 1",
+                "- view.now_s) // self.step_s) + 2",
+            )
+        ],
+        "rows of more time than is left are not read",
     ),
 }
 """(file, changed line) of changes that alter no result: why."""

@@ -109,7 +109,7 @@ def random_edges(nodes: int, degree: float, generator: Generator) -> tuple[Ints,
     """
     label = generator.permutation(nodes)
     pairs = nodes * (nodes - 1) // 2
-    number = generator.binomial(pairs, min(1.0, 2 * degree / max(nodes - 1, 1)))
+    number = generator.binomial(pairs, 2 * degree / max(nodes - 1, 1))
     pair = generator.choice(pairs, number, replace=False, shuffle=False)
     # first number of the pairs (0, later), (1, later), ...
     later = np.arange(nodes, dtype=np.int64)  # its square has more than 32 bits

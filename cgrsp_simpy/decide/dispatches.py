@@ -80,7 +80,7 @@ class StockChances:
         self._known = {
             gpu
             for gpu in self.gpus
-            if gpu.name in replayed or market.holding(gpu.name).persistence_s > 0
+            if gpu.name in replayed or market.holding(gpu.name).persistence_s
         }
         self.hours_s = [
             3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
@@ -169,7 +169,7 @@ class Dispatches:
         ):
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         chances = StockChances(scenario, seed)
-        none = terms.warm_s > 0 or terms.retry_s is not None
+        none = terms.warm_s or terms.retry_s is not None
         delays_s = ((0.0, 0.0),) * 3 if none else scenario.market.delay_s
         self.holds = HoldTimes(gpus, self.levels, delays_s, step_s, chances.kinds)
         if end_s is None:
@@ -244,7 +244,7 @@ class Dispatches:
         start_s = np.arange(self.end + 2) * self.step_s
         for c, g in np.ndindex(holds.rent_usd.shape):
             paid_per_s = np.concatenate([price[self.pool[g]], np.zeros(holds.last + 1)])
-            rise = np.maximum(0.0, np.diff(paid_per_s, append=0.0))
+            rise = np.maximum(0.0, np.diff(paid_per_s))
             weight = self.levels[c].weight
             for v in set(self.kind[:, g].tolist()):
                 paid = np.convolve(
@@ -252,10 +252,7 @@ class Dispatches:
                 )
                 paid += units.wait * weight * (start_s + holds.delay_s[v])
                 lost = np.convolve(rise, -np.diff(holds.beyond[c, g, v])[::-1], "valid")
-                lesser = (
-                    np.minimum(paid[:-1], paid[1:])
-                    - self.step_s / 4 * lost[: self.end + 1]
-                )
+                lesser = np.minimum(paid[:-1], paid[1:]) - self.step_s / 4 * lost
                 there = self.kind[:, g] == v
                 cost = lesser + units.rent * holds.rent_usd[c, g]
                 least[c, there, g] = cost[self.steps[there]]

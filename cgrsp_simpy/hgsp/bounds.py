@@ -258,7 +258,7 @@ def by_few(instance: Instance) -> float:
     while order:
         size = FEW if late[order[-1]] else 1
         group, order = order[-size:], order[:-size]
-        bound += least_of_few(instance, group) if size > 1 else 0.0
+        bound += least_of_few(instance, group)
     return bound
 
 

@@ -104,12 +104,13 @@ def state_of(start: Schedule) -> State:
         np.zeros(2, np.int64),
     )
     state = descent.State(*map(rows_of, arrays))
-    inner: Any = descent.rounds
-    if COMPILED and not inner.signatures:  # not yet called in this process
+    if COMPILED:
+        inner: Any = descent.rounds
         folder = cache_folder(inner)
-        if folder is None or not any(folder.glob("descent.rounds*")):
+        cached = folder is not None and any(folder.glob("descent.rounds*"))
+        if not (inner.signatures or cached):  # nor called in this process
             log.info("compiling the search, once")
-    descent.rounds(state, state, rows_of(np.empty((0, descent.PER_ROUND))), 0)
+        inner(state, state, rows_of(np.empty((0, descent.PER_ROUND))), 0)
     for j in range(m):
         descent.retime(state, j, 0, int(size[j]))
     return state

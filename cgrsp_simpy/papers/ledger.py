@@ -94,13 +94,14 @@ def compared(
 ) -> Entry:
     """Judge the first number of a printed text.
 
-    within: the greatest difference that agrees; by default half a unit of the last
-    digit.
+    within: the greatest difference that agrees, which the reason then names; by default
+    half a unit of the last digit.
     """
     (digits,) = NUMBER.findall(printed)[:1]
     value = float(digits.replace(",", ""))
     half = 10.0 ** -len(digits.partition(".")[2]) / 2
     agrees = abs(ours - value) <= (half if within is None else within)
+    reason += "" if within is None else f" (tolerance {within:,.5g})"
     shown = f"{ours:,.0f}" if abs(ours) >= 1000 else f"{ours:.4g}"
     return claimed(where, statement, agrees, shown, reason, printed, otherwise)
 

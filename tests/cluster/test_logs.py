@@ -504,7 +504,8 @@ def test_types_and_partitions_choose_the_nodes(file):
         + accounted(
             tres="gres/gpu:a100=4,gres/gpu=4", asked="gres/gpu=4", partition="long"
         )
-        + accounted(asked="gres/gpu:a100=2", tres="gres/gpu:a100=2")
+        # the first type counts
+        + accounted(asked="gres/gpu:a100=1,gres/gpu:v100=1", tres="gres/gpu:a100=2")
         + accounted(tres="gres/gpu=4", asked="gres/gpu=4")
     )
     jobs = read_jobs(file(HEAD + rows), "sacct", cluster)

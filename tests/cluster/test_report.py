@@ -17,7 +17,6 @@ from cgrsp_simpy.cluster.report import (
     by_class,
     course,
     fragmentation,
-    jain,
     measured,
     metrics,
     moves,
@@ -91,6 +90,12 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
 @pytest.mark.parametrize(
     ("rows", "sizes", "figures"),
     [
+        # the first ends, and the last starts, as the last arrives
+        (
+            ((0, 1, 10), (10, 1, 5)),
+            (1,),
+            {"throughput_per_h": 360, "success_pct": 50, "censored": 0},
+        ),
         # all arrive at one time
         (
             ((5, 1, 100), (5, 1, 50)),
@@ -103,7 +108,7 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
         (
             ((0, 3, 100), (50, 4, 50), (100, 1, 10), (150, 4, 10)),
             (4,),
-            {"fragmentation_pct": 50, "node_fragmentation_pct": 0},
+            {"fragmentation_pct": 50, "node_fragmentation_pct": 0, "wait_min_s": 0},
         ),
         # a GPU taken of each of two nodes of 2; from 10 to 60 a job waits that one move
         # would help
@@ -131,17 +136,13 @@ def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):
     assert shown == pytest.approx(figures, nan_ok=True)
 
 
-def test_jains_index_is_1_for_equal_shares_and_1_nth_for_a_single_share():
-    assert jain(np.full(5, 3.0)) == pytest.approx(1)
-    assert jain(np.array([1e9, 1, 1, 1])) == pytest.approx(1 / 4)
-
-
 def test_waits_by_class():
-    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, 100 and 200
-    s.
+    """One node of 16: the jobs of 16 and 7 GPUs wait for those before them, half an
+    hour and an hour; a job that waits for longer than half an hour is starved.
     """
+    rows = ((0, 1, 1800), (0, 16, 1800), (0, 7, 900), (0, 3, 900))
     run = simulate(
-        jobs_of((0, 1, 100), (0, 16, 100), (0, 7, 50), (0, 3, 50), kind=[0, 1, 1, 0]),
+        jobs_of(*rows, kind=[0, 1, 1, 0]),
         Cluster((16,)),
         fifo,
     )
@@ -157,12 +158,12 @@ def test_waits_by_class():
         for row in by_class(run)
     ]
     assert rows == [
-        ("kind", "inference", 2, 100, 175, 0),
-        ("kind", "training", 2, 150, 225, 0),
-        ("GPUs", "1", 1, 0, 100, 0),
-        ("GPUs", "3-4", 1, 200, 250, 0),
-        ("GPUs", "5-8", 1, 200, 250, 0),
-        ("GPUs", "9+", 1, 100, 200, 0),
+        ("kind", "inference", 2, 1800, 3150, 1),
+        ("kind", "training", 2, 2700, 4050, 1),
+        ("GPUs", "1", 1, 0, 1800, 0),
+        ("GPUs", "3-4", 1, 3600, 4500, 1),
+        ("GPUs", "5-8", 1, 3600, 4500, 1),
+        ("GPUs", "9+", 1, 1800, 3600, 0),
     ]
 
 
@@ -233,6 +234,7 @@ def test_the_course_counts_gpus_and_no_cores():
     jobs = jobs_of((0, 1, 10.0), (0, 0, 10.0), cores=[2, 3])
     run = simulate(jobs, Cluster((4,), cores=(8,)), fifo)
     assert course(run)["busy"].tolist() == [1, 0]
+    assert run.timeline.claims["resource"].tolist() == [0]
 
 
 def test_jobs_that_start_after_the_last_arrival_of_an_unsettled_run_have_no_times(

@@ -27,9 +27,11 @@ from cgrsp_simpy.logs import Tags
 
 
 def log_of(number):
-    """A log of one server: its jobs wait for those before them."""
+    """A log of one server: its jobs wait for those before them; in tens of seconds, so
+    that events coincide.
+    """
     rng = stream(5, "suite waits")
-    arrival_s = np.cumsum(rng.exponential(100.0, number))
+    arrival_s = np.cumsum(rng.exponential(100.0, number)).round(-1)
     duration_s = rng.choice([20.0, 60.0, 400.0], number, p=[0.5, 0.4, 0.1])
     free_s, start_s = 0.0, np.empty(number)
     for job, (at_s, seconds) in enumerate(zip(arrival_s, duration_s)):
@@ -119,7 +121,7 @@ def test_features_and_control_use_only_the_jobs_known_at_a_submission():
     jobs = jobs.chosen(np.flatnonzero(~np.isnan(jobs.start_s)), "")
     assert known.submit_s.tolist() == jobs.arrival_s.tolist()
     assert known.wait_s.tolist() == (jobs.start_s - jobs.arrival_s).tolist()
-    for job in (*range(4), *range(4, jobs.jobs, 23), jobs.jobs - 1):
+    for job in (*range(200), *range(200, jobs.jobs, 23), jobs.jobs - 1):
         features, control = known_at(jobs, job, 160.5)
         assert known.features[job] == pytest.approx(features), job
         assert known.control[job] == pytest.approx(control), job

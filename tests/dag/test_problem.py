@@ -147,15 +147,26 @@ def test_servers_deal_speeds_in_turn_and_connect_gpus():
         intra_gb_per_s=8,
         inter_gb_per_s=1,
     ).platform()
-    in_use = result.in_use(np.array([0, 0, 0.5, 0.75, 0]))
-    columns = (result.tflops, result.server, result.memory_mb, in_use.tflops)
-    assert [column.tolist() for column in columns] == [
+    assert [
+        column.tolist()
+        for column in (
+            *(result.tflops, result.server, result.memory_mb),
+            result.in_use(np.array([0, 0, 0.5, 0.75, 0])).tflops,
+        )
+    ] == [
         [1, 2, 1, 2, 1],
         [0, 0, 1, 1, 2],
         [500] * 5,
         [1, 2, 0.5, 0.5, 1],
     ]
     assert result.bandwidth_gb_per_s[0, 1:].tolist() == [8, 1, 1, 1]
+    # GPUs 0 and 2 are on a server, and 1 on another: two links within, and two between
+    links = (
+        cg.dag.Platform([1] * 3, [9] * 3, [0, 1, 0], np.ones((3, 3)))
+        .link(np.array([0, 2, 0, 2, 1, 1]), np.array([2, 0, 1, 1, 0, 2]))
+        .tolist()
+    )
+    assert [links.index(link) for link in links] == [0, 1, 2, 2, 4, 4]
     check_refused(
         lambda: result.in_use(np.array([0.0, 1.0, 0.0, 0.0, 0.0])),
         r"share in use of GPU 1\(=1.0\) must be at least 0 and below 1",

@@ -18,7 +18,8 @@ SCENARIOS = {
         workload=replace(DAY.workload, rate_per_s=1 / 5000),
         market=replace(DAY.market, stock=(SCARCE,)),
     ),
-    "free types": replace(DAY, free_types=True),
+    # instances may be warm: delays count as 0
+    "free types": replace(DAY, free_types=True, terms=cg.Terms(warm_s=0.5)),
     "lasting stock": replace(DAY, market=replace(DAY.market, persistence_s=900.0)),
     "log": cg.Scenario(
         "log",
@@ -67,10 +68,10 @@ PINNED = {
         *(2582, 22808.8559, 113090.519, 8465.23457, 8467.73098),
     ],
     "free types": [
-        *(20, 24, 0, 6, 2, -0.251273893),
-        *(20, 119.442198, 224.944045, 5.54712408, 5.70267963),
-        *(20, 24, 0, 6, 2, -0.083180565),
-        *(20, 6.50931212, 12.186023, 0.318980389, 0.323647056),
+        *(20, 24, 0, 6, 2, -0.761116682),
+        *(20, 108.851929, 208.762388, 5.2193463, 5.2193463),
+        *(20, 24, 0, 6, 2, -0.146541776),
+        *(20, 5.80199579, 10.5107213, 0.309147056, 0.309147056),
     ],
     "lasting stock": [
         *(40, 44, 0, 6, 3, -0.991702665),

@@ -1,7 +1,5 @@
 """Months: days of types drawn from a mix, compared like single days."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -30,7 +28,6 @@ def months():
 
 
 def test_days_depend_on_the_replication_alone():
-    assert days_of(MIX, 40, 3) == days_of(MIX, 40, 3)
     assert [each.number for each in days_of(MIX, 40, 3)] == list(range(1, 41))
     assert days_of(MIX, 1, 3) == [(1, "hectic", 181934618644409)]
     every = [days_of(MIX, 40, replication) for replication in range(5)]
@@ -57,8 +54,7 @@ def test_kinds_follow_the_mix_over_many_months():
         stats.chisquare(counts, [3000 * share for share in THESIS_MIX.values()]).pvalue
         > 0.001
     )
-    wrong = [3000 * share for share in (0.25, 0.5, 0.15, 0.1)]
-    assert stats.chisquare(counts, wrong).pvalue < 1e-6
+    assert stats.chisquare(counts, [750, 1500, 450, 300]).pvalue < 1e-6
 
 
 def test_every_day_is_a_separate_run(months):
@@ -123,26 +119,30 @@ def test_misses_of_a_month_follow_from_its_tight_and_loose_jobs(months):
 
 
 def test_months_are_compared_as_days_are(months):
-    assert months.seeds == [5, 6, 7]
     assert months.title == "8 days of quiet 0.6, normal 0.3, hectic 0.1"
     assert (
         str(months).splitlines()[0]
         == f"{months.title}: mean of 3 seeds ± 95 % half width"
     )
-    first, second = months.values("fifo", "wait_min"), months.values("spt", "wait_min")
     assert months.differences()["spt"]["wait_min"] == cg.statistics.paired_difference(
-        second, first
+        *(months.values(policy, "wait_min") for policy in ("spt", "fifo"))
     )
+
+
+def test_a_month_is_not_one_simulation(months, tmp_path):
+    check_refused(
+        lambda: cg.simulate(months.scenario, "fifo", listener=print),
+        "not a single simulation",
+    )
+    run = months.run("fifo", 6)
+    check_refused(lambda: run.by("user"), "cannot be grouped by a column")
+    assert repr(run) == "<8 days of quiet 0.6, normal 0.3, hectic 0.1, fifo, seed 6>"
+    run.to_csv(tmp_path / "days.csv")
+    assert (tmp_path / "days.csv").read_text().count("\n") == 9
+    assert months.scenario.jobs == 228  # 227.2, rounded up
 
 
 @pytest.mark.slow
-def test_a_month_is_not_one_simulation():
-    check_refused(
-        lambda: cg.simulate(cg.month(days=2), "fifo", listener=print),
-        "not a single simulation",
-    )
-    run = cg.simulate(cg.month(days=2), "fifo", 3)
-    check_refused(lambda: run.by("user"), "cannot be grouped by a column")
-    if find_spec("pandas"):
-        assert len(run.to_pandas()) == 2
-    assert repr(run).startswith("<2 days of quiet 0.2")
+def test_the_days_of_a_month_are_rows_of_a_data_frame(months):
+    pytest.importorskip("pandas")
+    assert len(months.run("fifo", 6).to_pandas()) == 8

@@ -85,6 +85,25 @@ def test_metrics_by_hand():
         ),
         ([0, 1, 1, 0], [0, 0, 7, 5], [5, 8, 11, 6], "tasks 2 and 3 overlap (Eq. 6)"),
         ([0, 1, 1, 0], [0, 0, 8, 5], [5, 8, 12, 6], ""),
+        # rounding errors of a billionth, or of a nanosecond, are allowed
+        (
+            [0, 1, 1, 0],
+            [0, 0, 8, 5],
+            [5 + 4.9e-9, 8, 12, 6],
+            "tasks 1 and 4 overlap (Eq. 6)",
+        ),
+        (
+            [0, 1, 1, 0],
+            [0, 0, 8, 5],
+            [5 - 5.1e-9, 8, 12, 6],
+            "task 1 runs too long or short (Eq. 4)",
+        ),
+        (
+            [0, 1, 1, 0],
+            [0, 0, 8, 0],
+            [5, 8, 12, 1 - 1.1e-9],
+            "task 4 runs too long or short (Eq. 4)",
+        ),
     ],
 )
 def test_a_schedule_that_violates_an_equation_is_reported(gpu, start, finish, equation):

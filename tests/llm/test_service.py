@@ -29,6 +29,7 @@ def test_the_default_is_llama_2_70b_on_pairs_of_h100():
     assert 32 * 640 < service.kv_tokens < 64 * 640
     assert Service(16, 8).replicas == 2
     assert Service(1, 1, memory_gb=1.5, weights_gb=1.4995, kv_mb=0.2).kv_tokens == 2
+    assert [Service(kv_mb=mb).kv_tokens for mb in (12_000, 1.2e-11)] == [1, 1e15]
     assert str(Service(16, 8)) == "16 h100-80gb, 8 per replica"
 
 
@@ -186,10 +187,13 @@ def test_rows_whose_phases_do_not_add_up_are_left_out(file):
     rows = (
         "h100,512,64,128,360.6,42.3,83891.5,2",
         "h100,512,2,128,155.8,37.4,4908.3,2",
+        "h100,512,4,10,2,1,10,2",  # 12 and 10 ms
     )
     assert read_steps(file("\n".join([f"{head},tensor_parallel", *rows]))).rows == (
         Measured("h100", 2, "prompt", 2, 1024, 155.8),
         Measured("h100", 2, "token", 2, 1152, 37.4),
+        Measured("h100", 2, "prompt", 4, 2048, 2.0),
+        Measured("h100", 2, "token", 4, 2068, 1.0),
     )
 
 

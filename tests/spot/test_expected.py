@@ -1,6 +1,7 @@
 """Expected cost: the fitted model, and the policy in a persistent market."""
 
 import math
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -164,6 +165,37 @@ def test_the_model_is_fitted_to_the_observations_of_the_run_too():
     for now_s, series in known:
         assert series.steps == first + now_s // 600
         assert series.status.tolist() == status[: series.steps].tolist()
+
+
+def test_the_status_at_the_begin_of_a_run_is_that_of_its_first_poll():
+    """Up from the begin on, unlike before, and down from the next poll on."""
+    zone = SimpleNamespace(
+        history=Series.of("a", 600, [1, 0]),
+        turns=[Stretch(0.0, True), Stretch(700.0, False)],
+    )
+    assert [seen(zone, now_s).status.tolist() for now_s in (0.0, 600.0, 1800.0)] == [
+        *([1, 0], [1, 0, 1]),
+        [1, 0, 1, 0, 0],
+    ]
+
+
+@pytest.mark.parametrize(("write_s", "columns"), [(0.0, [4, 4]), (2400.0, [5, 6])])
+def test_the_job_is_late_if_two_starts_and_a_checkpoint_take_the_slack(
+    write_s, columns, monkeypatch
+):
+    """A start takes an hour, and a step of the plan 40 min, as a checkpoint does."""
+    monkeypatch.setattr(expected, "STEPS", 60)
+    saved, trace = (
+        Checkpoints(write_s=write_s),
+        Traces((Series.of("a", 600, [1] * 900),)),
+    )
+
+    def late(view):
+        raise ValueError([late.sum().item() for late in Plan(view).late])
+
+    scenario = cg.spot.Scenario(trace, 30.0, 40.0, 1.0, checkpoints=saved)
+    with pytest.raises(cg.PolicyError, match=re.escape(str(columns))):
+        subject_of(scenario).run(late, 3)
 
 
 def test_a_zone_is_chosen_by_its_price(monkeypatch):

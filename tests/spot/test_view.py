@@ -1,9 +1,12 @@
 """Views and allowed answers of a policy of a job on spot instances."""
 
+from dataclasses import replace
+
 from spot.cases import DOWN_UP_DOWN, carried_out, zone
 from support import refusals
 
 import cgrsp_simpy as cg
+from cgrsp_simpy.market.zones import Price
 
 
 def test_a_view_does_not_reveal_the_future():
@@ -15,7 +18,10 @@ def test_a_view_does_not_reveal_the_future():
         if view.on is None:
             yield view.job, view.on_demand
 
-    carried_out(watching, [DOWN_UP_DOWN])
+    # the second zone is as expensive as on demand
+    carried_out(
+        watching, [DOWN_UP_DOWN, replace(DOWN_UP_DOWN, prices=(Price(0.0, 3.0),))]
+    )
     assert [each[:3] for each in seen] == [
         (0.0, False, 0.0),
         (0.0, False, 0.0),
@@ -23,7 +29,7 @@ def test_a_view_does_not_reveal_the_future():
         (500.0, False, 500.0),
     ]
     assert seen[2][3:] == (1000.0 - 150.0, 1600.0 - 200.0 - 850.0)
-    assert on[2] == (1, False, (0,))
+    assert on[2] == (2, False, (0,))
 
 
 def to_and_fro(view):
@@ -42,7 +48,13 @@ test_an_answer_that_cannot_be_carried_out_is_an_error = refusals(
     ),
     (to_and_fro, "second move at the same time"),
     (lambda view: [], "1 job waiting"),
-    call=lambda policy: carried_out(policy, [DOWN_UP_DOWN]),
+    (
+        lambda view: [(view.job, 1)] * (view.now_s > 100),
+        "on demand, where there is no instance available now",
+    ),
+    call=lambda policy: carried_out(
+        policy, [DOWN_UP_DOWN], on_demand=zone((0, True), (100, False))
+    ),
     error=cg.PolicyError,
 )
 

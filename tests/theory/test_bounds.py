@@ -174,8 +174,8 @@ def test_a_job_is_held_until_scarcity_ends(change_s, from_s):
 
 
 def test_a_good_band_that_is_shorter_than_a_step_is_used():
-    """High stock for the first 3 s, and Low stock from then on."""
-    scenario = in_bands((0, 1.0), (3 / 3600, 0.0))
+    """High stock for the first half second, and Low stock from then on."""
+    scenario = in_bands((0, 1.0), (0.5 / 3600, 0.0))
     reached = cg.simulate(scenario, "fifo", 0).summary()["wait_min"]
     assert value(scenario, "wait") == pytest.approx(reached, abs=1e-6) == 0
 

@@ -208,6 +208,14 @@ def test_the_optimum_with_prices_and_checkpoints_equals_that_of_a_search(case):
     assert sum(bill) == pytest.approx(figures["cost_usd"], abs=1e-9)
 
 
+def test_a_zone_is_used_from_its_first_second_on():
+    """Up from second 1 to the deadline, for a changeover of 1 s and work of 60 s."""
+    assert optimum(
+        Job(0, 60.0, 62.0, 1.0, 1.0, 3.0),
+        (Zone("a", (Stretch(0.0, False), Stretch(1.0, True)), HISTORY),),
+    ).cost_usd == pytest.approx(61 / 3600)
+
+
 def test_a_zero_cost_run_still_ends_with_the_work():
     """It is left when the work is done, without a last checkpoint, although that were
     as cheap.

@@ -26,8 +26,9 @@ def month(seed=0, jobs=3_000, cores=None):
         np.concatenate,
         zip(*BurstyJobs(jobs, max(0.001, jobs / 30 / DAY_S)).chunks(seed)),
     )
-    if cores:
-        return ListedJobs(submit_s, run_s, own, np.zeros(jobs))
+    if cores:  # whole minutes, which may be just as long as a limit
+        minutes_s = 60 * np.ceil(run_s / 60)
+        return ListedJobs(submit_s, minutes_s, own, np.zeros(jobs))
     return ListedJobs(submit_s, run_s, np.ones(jobs), np.zeros(jobs))
 
 
@@ -60,7 +61,7 @@ def by_hand(job, size, at):
 @pytest.mark.quick_cases(6)
 @pytest.mark.parametrize("billing", BILLING)
 @pytest.mark.parametrize(
-    "policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=60"]
+    "policy", ["njw", "ajw-t:wait_s=600", "compound:wait_s=600,short_s=120"]
 )
 def test_the_bill_is_the_sum_of_its_rows_which_equal_the_simulation(billing, policy):
     """Money by row, worked out by hand from the simulation's rows; machines by the
@@ -218,6 +219,9 @@ def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
         for each in (jobs, more)
     ]
     np.testing.assert_allclose(hours[1] / more.jobs, hours[0] / jobs.jobs, atol=0.05)
+    fortnight = ((DAY_S * n, 60, 1, 0) for n in range(15))
+    weekday = grown(jobs_of(*fortnight), 2.0, 0).submit_s / DAY_S % 7
+    assert np.bincount(weekday.astype(int)).tolist() == [6, *[4] * 6]
 
 
 def test_a_plan_does_not_depend_on_the_unit_of_money():

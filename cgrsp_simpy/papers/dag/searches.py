@@ -308,6 +308,10 @@ class Network:
         return answer
 
 
+# beta 1, beta 2 and epsilon of Adam
+MEAN_DECAY, SQUARE_DECAY, LEAST_ROOT = 0.9, 0.999, 1e-8
+
+
 class Adam:
     """The optimiser Adam, which changes `flat` in place.
 
@@ -323,8 +327,8 @@ class Adam:
         self.steps += 1
         change = self._change
         for moment, decay, by in (
-            (self._mean, 0.9, 1.0),
-            (self._square, 0.999, gradient),
+            (self._mean, MEAN_DECAY, 1.0),
+            (self._square, SQUARE_DECAY, gradient),
         ):
             moment *= decay
             moment += np.multiply(
@@ -332,12 +336,12 @@ class Adam:
             )
         np.multiply(
             np.sqrt(self._square, out=change),
-            1 / np.sqrt(1 - 0.999**self.steps),
+            1 / np.sqrt(1 - SQUARE_DECAY**self.steps),
             change,
         )
-        np.divide(self._mean, np.add(change, 1e-8, out=change), out=change)
+        np.divide(self._mean, np.add(change, LEAST_ROOT, out=change), out=change)
         self.flat -= np.multiply(
-            change, self.learning_rate / (1 - 0.9**self.steps), out=change
+            change, self.learning_rate / (1 - MEAN_DECAY**self.steps), out=change
         )
 
 

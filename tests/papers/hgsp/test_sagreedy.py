@@ -50,16 +50,17 @@ def test_the_neighbour_moves_the_latest_tasks_to_the_front(temperature, ratio):
 
 
 def test_a_task_at_the_front_leaves_the_gap_before_it_to_others():
-    """Three tasks of 2 s on one GPU; the last comes at 10, and is planned first, 10 to
+    """Five tasks of 2 s on one GPU; the last comes at 10, and is planned first, 10 to
     12.
 
-    The others run before it. Where a task in front blocks its GPU they run behind it.
+    The others run before it, two of them in gaps of exactly 2 s, before and behind
+    others. Where a task in front blocks its GPU they run behind it.
     """
-    three = instance_of(
-        (2, 0, 9, 1, 0), (2, 0, 9, 1, 1), (2, 0, 11, 1, 10), gpus=(SLOW,)
-    )
-    assert inserter(three)(np.array([2, 1, 0])).start_s.tolist() == [3, 1, 10]
-    assert cg.hgsp.greedy_assignment(three, [2, 1, 0]).start_s.tolist() == [14, 12, 10]
+    jobs = instance_of(*((2, 0, 9, 1, at_s) for at_s in (0, 2, 6, 7, 10)), gpus=(SLOW,))
+    order = [4, 2, 1, 3, 0]
+    assert inserter(jobs)(np.array(order)).start_s.tolist() == [0, 2, 6, 8, 10]
+    greedy = cg.hgsp.greedy_assignment(jobs, order)
+    assert greedy.start_s.tolist() == [18, 14, 12, 16, 10]
 
 
 @given(instances(), st.randoms(use_true_random=False))

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from support import check_refused
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.engine.events import policy_name
@@ -16,6 +17,7 @@ from cgrsp_simpy.papers.thesis.experiments import (
     Measure,
     Source,
     average,
+    known_directory,
     of_policies,
     reproduce,
 )
@@ -34,8 +36,32 @@ def test_printed_rows_have_one_cell_per_column(id):
 
 
 def test_a_policy_that_is_not_printed_is_run_for_its_cells():
-    cells = of_policies(TABLES["5.4"], {"own": "edf"}).cells
-    assert {each.policy for cell in cells for each in cell.measure.sources} == {"edf"}
+    assert {
+        each.policy
+        for cell in of_policies(TABLES["5.4"], {"own": "edf"}).cells
+        for each in cell.measure.sources
+    } == {"edf"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "is not a results directory of cgrsp"),
+        (
+            '{"tables": "5.1, 5.2, 5.3", "replications": 3}',
+            "is not a results directory of cgrsp",
+        ),
+        (
+            '{"tables": ["5.1"], "replications": "3"}',
+            "is not a results directory of cgrsp",
+        ),
+        ('{"tables": ["5.1", "5.4"], "replications": null}', "the runs of Table 5.2"),
+        ('{"tables": ["5.2", "5.3"], "replications": 3}', "the runs of Table 5.1"),
+    ],
+)
+def test_runs_are_read_from_a_directory_that_has_those_of_all_tables(text, words, file):
+    folder = file(text, "configuration.json").parent
+    check_refused(lambda: known_directory(folder, ["5.1", "5.2", "5.3"]), words)
 
 
 @pytest.mark.parametrize("id", ["5.2", "5.13"])
@@ -51,18 +77,15 @@ def test_printed_means_lie_in_the_middle_of_their_printed_intervals(id):
 
 
 def test_tables_that_share_runs_print_the_same_figures():
-    five_two, five_five = PRINTED["5.2"], PRINTED["5.5"]
-    hectic = dict(zip(five_five.columns, five_five.rows["hectic"]))
-    for policy, cells in five_two.rows.items():
-        shown = [float(part) for part in hectic[policy].split("/")]
-        assert shown == pytest.approx(
+    hectic = dict(zip(PRINTED["5.5"].columns, PRINTED["5.5"].rows["hectic"]))
+    for policy, cells in PRINTED["5.2"].rows.items():
+        assert [float(part) for part in hectic[policy].split("/")] == pytest.approx(
             [float(cell.split()[0]) for cell in cells[:2]], abs=0.0501
         )
-    for row, cells in PRINTED["5.4"].rows.items():
-        if row in five_two.rows:
-            assert cells[:3] == tuple(
-                cell.split()[0] for cell in five_two.rows[row][:3]
-            )
+    for row in PRINTED["5.4"].rows.keys() & PRINTED["5.2"].rows:
+        assert PRINTED["5.4"].rows[row][:3] == tuple(
+            cell.split()[0] for cell in PRINTED["5.2"].rows[row][:3]
+        )
 
 
 def test_234_cells_of_means_are_counted_once_and_40_of_the_month():

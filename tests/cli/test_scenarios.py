@@ -74,11 +74,6 @@ def test_a_comma_separates_values_except_within_one(words, values):
     assert split(words) == values
 
 
-@pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
-def test_a_word_of_another_form_is_rejected(words):
-    check_refused(lambda: split(words), ["parameter"])
-
-
 def test_lists_are_joined_by_a_plus():
     worded = Worded("hectic", ["slots=RTX A4000+RTX 3090", "sigma=0.1+0.2+0.3"])
     assert [gpu.name for gpu in worded.scenario.slots] == ["RTX A4000", "RTX 3090"]
@@ -97,11 +92,15 @@ def test_words_are_kept_for_json():
     assert worded.names == ["slots", "terms.warm_s"]
 
 
-test_one_parameter_given_by_two_names_is_rejected = refusals(
+test_a_word_of_another_form_or_a_parameter_by_two_names_is_rejected = refusals(
+    *(
+        (lambda words=words: split(words), ["parameter"])
+        for words in (["slots"], ["slots="], ["=4"], ["a=1", "a=2"])
+    ),
     (
         lambda: Worded("hectic", ["warm_s=1", "terms.warm_s=2"]),
         ["terms.warm_s is given twice"],
-    )
+    ),
 )
 
 

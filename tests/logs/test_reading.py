@@ -423,6 +423,21 @@ CASES = {
         {},
         {"service_s": [120, 60, 60], "said": "may be day numbers of Excel"},
     ),
+    "the first days of 2000 and the last of 2099 may be of Excel": (
+        "a.csv",
+        HEAD + "36526,9e9\n73050.5,60\n73051,60\n",
+        {},
+        {"said": "may be day numbers of Excel"},
+    ),
+    **{
+        f"submissions from {first} to {last} are none of Excel": (
+            "a.csv",
+            f"{HEAD}{first},9e9\n{last},60\n",
+            {},
+            {"submit_s": [first, last]},
+        )
+        for first, last in ((46083.5, 46083.5), (36525, 36526.5), (73051, 73051.5))
+    },
     "0 among Unix times": (
         "a.csv",
         HEAD + "0,5\n1772442000,5\n",
@@ -589,6 +604,7 @@ def test_an_unusual_log_is_read_correctly(file, caplog, name):
         "format": log.format,
         "start": log.start and log.start.isoformat(),
     }
+    assert ("Excel" in caplog.text) == ("Excel" in expected.get("said", ""))
     for key, value in expected.items():
         if key in columns:
             results = [None if number != number else number for number in columns[key]]

@@ -325,6 +325,29 @@ EQUAL: dict[tuple[str, str], str] = {
         "for level in range(len(run.fastest_s) if offers else 1):",
     ): "without an idle slot, no rule that reads it is asked",
     ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
+    ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
+    **dict.fromkeys(
+        [
+            (
+                "rental/state.py",
+                f"for slot in (SlotView({index}, gpu) for gpu in scenario.types)",
+            )
+            for index in (1, -2)
+        ],
+        "of an observation only the type is read",
+    ),
+    (
+        "studies/identity.py",
+        'if name.partition(".")[1] == PACKAGE or _is_library(name):',
+    ): "modules of this package are left out afterwards, too",
+    (
+        "base/metric.py",
+        'in_package = kind.__module__.partition(".")[1] in KNOWN',
+    ): "an enumeration has no parts: it only saves time",
+    (
+        "engine/state.py",
+        'if table.get("wake_s", 1.0) is None:',
+    ): "any default but None is the same",
     (
         "exercises/processes.py",
         "lambda _, services: 0 / services,",

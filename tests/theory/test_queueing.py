@@ -172,8 +172,9 @@ def test_a_finite_source_satisfies_its_balance_and_its_limits():
 
 
 def test_priorities_without_preemption():
-    # the only class, and the conservation law of the work: sum of rho W
-    assert cg.queueing.mg1_priority([0.08], [10.0], [200.0])[0] == pytest.approx(40)
+    # the only class with work, and the conservation law of the work: sum of rho W
+    one = cg.queueing.mg1_priority([0.08, 9.0], [10.0, 0.0], [200.0, 0.0])
+    assert one == pytest.approx([40, 200])
     rates, means, squares = np.array([0.02, 0.03]), np.array([10.0, 15.0]), [200.0, 300]
     waits = cg.queueing.mg1_priority(rates, means, squares)
     loads, residual = rates * means, np.dot(rates, squares) / 2

@@ -10,7 +10,7 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused, simulated
+from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
@@ -238,16 +238,17 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("machines", [2, PAIR], ids=["whole", "shared"])
-@pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_gives_a_one_line_error(words, machines):
-    check_refused(
-        lambda: simulated(
-            cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words])
-        ),
-        f"policy .* at t = [0-9]+ s .*{words}",
-        cg.PolicyError,
-    )
+test_a_wrong_answer_gives_a_one_line_error = refusals(
+    *(
+        (machines, order, f"policy .* at t = [0-9]+ s .*{words}")
+        for words, order in WRONG.items()
+        for machines in (2, PAIR)
+    ),
+    call=lambda machines, order: simulated(
+        cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, order)
+    ),
+    error=cg.PolicyError,
+)
 
 
 @pytest.mark.parametrize(

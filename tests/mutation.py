@@ -326,6 +326,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "without an idle slot, no rule that reads it is asked",
     ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
     ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
+    (
+        "rental/bulk.py",
+        "table = np.zeros(len(columns[1]), state.JOB)",
+    ): "all columns are equally long",
     **dict.fromkeys(
         [
             (
@@ -372,6 +376,10 @@ EQUAL: dict[tuple[str, str], str] = {
                 " for gpu in gpus if stock.persists(gpu)]",
             ),
             ("rental/report.py", "status = stock.status(gpu, at_s, 1.0)"),
+            (
+                "rental/view.py",
+                "status = self._stock.status(slot.gpu, seen_s, 1.0)",
+            ),
         ],
         "of stock that persists the variate of a job is not used",
     ),

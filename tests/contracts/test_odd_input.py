@@ -308,6 +308,11 @@ test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
         (lambda changes=changes: Series("a", 60, 9, True, changes), "must be in order")
         for changes in ((5, 3), (5, 5), (0, 3), (5, 9))
     ),
+    (lambda: cg.measured(), "market(=()) must be at least one file"),
+    (
+        lambda: cg.measured("a.toml", "b.csv"),
+        "market(=['a.toml', 'b.csv']) must be one file of models",
+    ),
     (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
     (
         lambda: cg.plots.animate(RUN, captions=5),

@@ -334,10 +334,11 @@ def test_a_replay_holds_each_status_until_the_next_fetched_one():
 
 
 def test_series_with_dates_keep_their_distance():
-    one = made([0, 2], 600.0, "A", datetime(2025, 1, 1, 6))
-    first, second = series_of([one, made([0, 2], 600.0, "B", datetime(2025, 1, 1, 7))])
-    assert (first.times_s, first.start_h) == ((0.0, 600.0), 6.0)
-    assert (second.times_s, second.start_h) == ((0.0, 4200.0), 6.0)
+    starts = (datetime(2025, 1, 1, hour, 30, 36) for hour in (6, 7))
+    one, other = (made([0, 2], 600.0, gpu, start) for gpu, start in zip("AB", starts))
+    first, second = series_of([one, other])
+    assert (first.times_s, first.start_h) == ((0.0, 600.0), 6.51)
+    assert (second.times_s, second.start_h) == ((0.0, 4200.0), 6.51)
     check_refused(
         lambda: series_of([one, made([0, 2])]), "all with dates or all without dates"
     )

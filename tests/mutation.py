@@ -327,6 +327,11 @@ EQUAL: dict[tuple[str, str], str] = {
     ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
     ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
     (
+        "market/series.py",
+        '_, header = next(table, (1, ""))',
+    ): "the number of the line is not used",
+    ("logs/log.py", "return stamp, False"): "all times of the file are alike",
+    (
         "rental/bulk.py",
         "table = np.zeros(len(columns[1]), state.JOB)",
     ): "all columns are equally long",

@@ -14,6 +14,7 @@ from support import (
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli.parameters import shortened
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -72,6 +73,21 @@ def test_the_type_of_a_parameter_determines_how_its_text_is_read(text, hint, val
 )
 def test_a_comma_separates_values_except_within_one(words, values):
     assert split(words) == values
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 40, "x" * 40),
+        ("x" * 41, f"{'x' * 37}..."),
+        (cg.THESIS_GPUS[:2], "RTX 3090+RTX A5000"),
+        ([cg.THESIS_GPUS[0], cg.Terms(), 1], "list of 3"),
+        ((1, 2.5), "1+2.5"),
+        (max, "max"),
+    ],
+)
+def test_a_parameter_is_listed_by_at_most_40_characters(value, text):
+    assert shortened(value) == text
 
 
 def test_lists_are_joined_by_a_plus():

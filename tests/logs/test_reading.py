@@ -460,7 +460,12 @@ CASES = {
         "a.csv",
         "submit_s,ready_s,start_s,service_s\n0,60,70,5\n1,,71,5\n",
         {},
-        {"ready_s": [1, 60], "wait_s": [70, 10]},
+        {
+            "ready_s": [1, 60],
+            "wait_s": [70, 10],
+            "said": "1 of 2 jobs were ready after their submission, by 0.02 h on"
+            " average and at most 0.02 h",
+        },
     ),
     "a CSV table with predecessors": (
         "a.csv",
@@ -520,7 +525,12 @@ CASES = {
             [{"arrived_at": 5, "num_prefill_tokens": 3, "num_decode_tokens": 4}]
         ),
         {},
-        {"format": "llm", "prompt_tokens": [3], "output_tokens": [4]},
+        {
+            "format": "llm",
+            "prompt_tokens": [3],
+            "output_tokens": [4],
+            "said": "read as a log of the format llm",
+        },
     ),
     "JSON that is none": (
         "a.json",

@@ -100,7 +100,8 @@ def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
             if at_s <= row["dispatch_s"]
         ]
         assert messages[-1] == ("High", "Medium", "Low")[row["status"]]
-    drawn = subject_of(cg.day("normal", jobs=100)).varied(start_h=13.5)
+    hours = cg.Market(cg.Clock(((0, 1.0), (12, 0.5), (18, 0.7)), start_h=13.5))
+    drawn = subject_of(cg.day("normal", jobs=100)).varied(market=hours)
     later = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2))
     for gpu in drawn.gpus:
         for at_s, level, _ in later.levels[gpu.name]:

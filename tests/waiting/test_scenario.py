@@ -251,34 +251,26 @@ test_a_wrong_answer_gives_a_one_line_error = refusals(
 )
 
 
-@pytest.mark.parametrize(
-    ("machines", "words"),
-    [
-        (1, "assigned job 2 to machine 0, which is busy or already assigned"),
-        (
-            (PAIR[0],),
-            "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
-        ),
-        (
-            (cg.waiting.Size("a", 8, 4.0, 0.0),),
-            "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
-        ),
-    ],
+test_a_machine_that_is_too_small_is_rejected = refusals(
+    (1, "assigned job 2 to machine 0, which is busy or already assigned"),
+    (
+        (PAIR[0],),
+        "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
+    ),
+    (
+        (cg.waiting.Size("a", 8, 4.0, 0.0),),
+        "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
+    ),
+    call=lambda machines: simulated(
+        cg.waiting.Scenario(
+            jobs_of((0, 10, 3, 3), (0, 10, 3, 3)),
+            waiting_policy("ajw"),
+            machines,
+            lambda view: [(job, 0) for job in view.queue],
+        )
+    ),
+    error=cg.PolicyError,
 )
-def test_a_machine_that_is_too_small_is_rejected(machines, words):
-    both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
-    check_refused(
-        lambda: simulated(
-            cg.waiting.Scenario(
-                both,
-                waiting_policy("ajw"),
-                machines,
-                lambda view: [(job, 0) for job in view.queue],
-            )
-        ),
-        words,
-        cg.PolicyError,
-    )
 
 
 # ---- studies ----

@@ -327,6 +327,35 @@ EQUAL: dict[tuple[str, str], str] = {
     ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
     ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
     (
+        "exercises/inputs.py",
+        '"the rate is the same in all hours": (np.ptp(hourly) <= hourly.max() / 2),',
+    ): "no range of drawn counts is exactly half of the greatest",
+    **dict.fromkeys(
+        [
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:70].any() or wrong[111:190].any()),',
+            ),
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:71].any() or wrong[110:190].any()),',
+            ),
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:70].any() or wrong[110:191].any()),',
+            ),
+        ],
+        "a rate that changes late is wrong for more than a tenth of an hour",
+    ),
+    (
+        "base/table.py",
+        'return f"{value:,.4g}" if abs(value) <= 1000 else f"{value:,.0f}"',
+    ): "both write 1000 as 1,000",
+    (
+        "rental/policies/rules.py",
+        "if deadlines_s[first] > before_s:",
+    ): "no job is due before the first: it only takes time",
+    (
         "market/series.py",
         '_, header = next(table, (1, ""))',
     ): "the number of the line is not used",

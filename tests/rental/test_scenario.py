@@ -517,11 +517,11 @@ def test_a_user_workload_with_jobs_of_no_class_is_rejected():
     class Odd(cg.PoissonWorkload):
         def generate(self, seed, service):
             for job, draws in super().generate(seed, service):
-                yield job._replace(deadline_class=5), draws
+                yield job._replace(deadline_class=2), draws
 
     check_refused(
         lambda: cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo"),
-        r"deadline_class of a job\(=5\).*tight, loose",
+        r"deadline_class of a job\(=2\) must be an index up to 1 of tight, loose",
     )
 
 

@@ -214,18 +214,33 @@ EQUAL: dict[tuple[str, str], str] = {
         'ATOMS = {*map(type, (None, True, 1, 0.0, "", b"", (), [])), dict, type,'
         " FunctionType}",
     ): "1 has the type of 0",
-    (
-        "rental/kernel/rules.py",
-        "best, best_tier, least = -1, 0, (0.0, 0.0, 0.0, 1)",
-    ): "the first key is compared with none",
+    **dict.fromkeys(
+        [
+            ("rental/kernel/rules.py", f"best, best_tier, least = -1, {start}")
+            for start in (
+                "1, (0.0, 0.0, 0.0, 0)",
+                "0, (1.0, 0.0, 0.0, 0)",
+                "0, (0.0, 1.0, 0.0, 0)",
+                "0, (0.0, 0.0, 1.0, 0)",
+                "0, (0.0, 0.0, 0.0, 1)",
+            )
+        ],
+        "the first key is compared with none",
+    ),
     (
         "rental/kernel/loop.py",
         "comes(run, len(run.fleet), math.inf, 1)",
     ): "events that never come have no order",
-    (
-        "hgsp/instance.py",
-        ").reshape(-2, len(numbers))",
-    ): "NumPy computes any negative length",
+    **dict.fromkeys(
+        [
+            ("hgsp/instance.py", ").reshape(-2, len(numbers))"),
+            (
+                "rental/bulk.py",
+                "lines.reshape(len(forecasts.starts_s), levels, -2),",
+            ),
+        ],
+        "NumPy computes any negative length",
+    ),
     (
         "analysis/statistics.py",
         "allowed = np.where(np.isinf(magnitudes), 1, rounding)[order]",
@@ -247,10 +262,16 @@ EQUAL: dict[tuple[str, str], str] = {
         "return mean(x[len(x) % batches :].reshape(batches, -2).mean(axis=1),"
         " confidence)",
     ): "NumPy computes any negative length",
-    (
-        "analysis/queueing.py",
-        "if ratio <= 0.5:  # the terms fall by e^-0.19 or faster",
-    ): "at this load both forms lose no digits",
+    **dict.fromkeys(
+        [
+            (
+                "analysis/queueing.py",
+                f"if ratio {below}:  # the terms fall by e^-0.19 or faster",
+            )
+            for below in ("<= 0.5", "< 0.55")
+        ],
+        "at such a load both forms lose no digits",
+    ),
     (
         "base/policy.py",
         "assert spec is not None or spec.loader is not None",
@@ -276,6 +297,105 @@ EQUAL: dict[tuple[str, str], str] = {
         "compiled or not, the starts are the same",
     ),
     (
+        "analysis/queueing.py",
+        "k = np.arange(1, 301)",
+    ): "the last of 300 terms is below e^-57",
+    (
+        "rental/process.py",
+        "run.view._closed.setdefault(number, 1.0)",
+    ): "no job holds a slot before it first opens: the time is not read",
+    (
+        "rental/kernel/loop.py",
+        "comes(run, leaf, now_s, -2)",
+    ): "any negative order is before all others",
+    (
+        "rental/kernel/loop.py",
+        "elif leaf >= len(run.fleet):",
+    ): "equal numbers are in the case before",
+    (
+        "exercises/outputs.py",
+        "lambda clerks: mmc(rate / 60, 1 / work, clerks).wait_s < limit,",
+    ): "no mean wait is exactly its limit",
+    (
+        "engine/resources.py",
+        "width = width + half",
+    ): "a wider search finds the same bit: it only takes time",
+    (
+        "rental/kernel/rules.py",
+        "for level in range(len(run.fastest_s) if offers else 1):",
+    ): "without an idle slot, no rule that reads it is asked",
+    ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
+    ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
+    ("rental/kernel/bill.py", "run.fleet[slot].payer = -2"): "no row is negative",
+    (
+        "exercises/inputs.py",
+        "or (bool(day) and day == _arrivals(submitted, seed + 2, 1))",
+    ): "any other seed gives other arrivals",
+    (
+        "exercises/inputs.py",
+        '"the rate is the same in all hours": (np.ptp(hourly) <= hourly.max() / 2),',
+    ): "no range of drawn counts is exactly half of the greatest",
+    **dict.fromkeys(
+        [
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:70].any() or wrong[111:190].any()),',
+            ),
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:71].any() or wrong[110:190].any()),',
+            ),
+            (
+                "exercises/inputs.py",
+                '" process waits": not (wrong[:70].any() or wrong[110:191].any()),',
+            ),
+        ],
+        "a rate that changes late is wrong for more than a tenth of an hour",
+    ),
+    (
+        "base/table.py",
+        'return f"{value:,.4g}" if abs(value) <= 1000 else f"{value:,.0f}"',
+    ): "both write 1000 as 1,000",
+    (
+        "rental/policies/rules.py",
+        "if deadlines_s[first] > before_s:",
+    ): "no job is due before the first: it only takes time",
+    (
+        "market/series.py",
+        '_, header = next(table, (1, ""))',
+    ): "the number of the line is not used",
+    ("logs/log.py", "return stamp, False"): "all times of the file are alike",
+    (
+        "rental/bulk.py",
+        "table = np.zeros(len(columns[1]), state.JOB)",
+    ): "all columns are equally long",
+    **dict.fromkeys(
+        [
+            (
+                "rental/state.py",
+                f"for slot in (SlotView({index}, gpu) for gpu in scenario.types)",
+            )
+            for index in (1, -2)
+        ],
+        "of an observation only the type is read",
+    ),
+    (
+        "studies/identity.py",
+        'if name.partition(".")[1] == PACKAGE or _is_library(name):',
+    ): "modules of this package are left out afterwards, too",
+    (
+        "base/metric.py",
+        'in_package = kind.__module__.partition(".")[1] in KNOWN',
+    ): "an enumeration has no parts: it only saves time",
+    (
+        "engine/state.py",
+        'if table.get("wake_s", 1.0) is None:',
+    ): "any default but None is the same",
+    (
+        "exercises/processes.py",
+        "lambda _, services: 0 / services,",
+    ): "no service takes 0 s",
+    (
         "waiting/plan.py",
         "for n in (number, YEAR_D / length)",
     ): "a multinomial draw takes the whole part of a number",
@@ -295,6 +415,10 @@ EQUAL: dict[tuple[str, str], str] = {
                 " for gpu in gpus if stock.persists(gpu)]",
             ),
             ("rental/report.py", "status = stock.status(gpu, at_s, 1.0)"),
+            (
+                "rental/view.py",
+                "status = self._stock.status(slot.gpu, seen_s, 1.0)",
+            ),
         ],
         "of stock that persists the variate of a job is not used",
     ),

@@ -201,9 +201,7 @@ def schema_of(hint: Any) -> Any:
         return schema
     if origin in (Union, UnionType):
         choices: list[Any] = [schema_of(part) for part in parts if part is not NoneType]
-        schema = choices[0]
-        if len(choices) > 1:
-            schema = core_schema.union_schema(choices, mode="left_to_right")
+        schema = core_schema.union_schema(choices, mode="left_to_right")
         return core_schema.nullable_schema(schema) if NoneType in parts else schema
     if origin is Literal:
         return core_schema.literal_schema(list(parts))

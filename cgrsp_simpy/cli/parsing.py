@@ -133,7 +133,7 @@ class Parser(argparse.ArgumentParser):
         args, others = self.parse_known_intermixed_args(words)
         options = [word for word in others if word.startswith("--")]
         close = [
-            get_close_matches(option, self._option_string_actions, 1, 0.75)
+            get_close_matches(option, self._option_string_actions, cutoff=0.75)
             for option in options
         ]
         meant = "; parameters are written as NAME=VALUE, as in slots=7" * bool(options)

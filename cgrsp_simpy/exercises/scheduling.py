@@ -88,10 +88,9 @@ def _baked(
         now, after = max(now, arrivals[first]), first + 1
         limit = now + patience
         for arrival in arrivals[after : first + size]:
-            if arrival > limit:
-                break
-            now, after = max(now, arrival), after + 1
-            limit = now + patience if again else limit
+            if arrival <= limit:
+                now, after = max(now, arrival), after + 1
+                limit = now + patience if again else limit
         now = (now if after - first == size else limit) + work
         times += [now] * (after - first)
         first = after + lost * (after - first < size)

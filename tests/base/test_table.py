@@ -21,6 +21,9 @@ AWKWARD = Table(
         (html_text("<\x1b\n"), "&lt;\\x1b\n"),
         (digits(0.005), ".2f"),
         (digits(-0.00499), ".4f"),
+        (digits(0.0), ".2f"),
+        (digits(1e-6), ".7f"),
+        (digits(9.9e-7), ".1e"),
     ],
 )
 def test_texts_of_numbers_and_of_control_characters(text, expected):

@@ -168,6 +168,8 @@ REFUSED = {  # a command -> the content of its error line
     "run quiet --show events --show step": ["(='events,step') must be"],
     "verify nowhere": ["nowhere is not a results directory"],
     "lectures 99": ["unknown lecture '99'"],
+    "app --port 65536": ["--port(=65536) must be at most 65,535"],
+    "app --port 0": ["--port(=0) must be "],
     # places to write to, before logs are read or anything is computed
     **{
         line: ["/dev/null is not a directory"]

@@ -14,6 +14,7 @@ from support import (
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.cli.parameters import shortened
 from cgrsp_simpy.cli.scenarios import Worded, split, value_of
 from cgrsp_simpy.studies.subject import subject_of
 
@@ -74,9 +75,19 @@ def test_a_comma_separates_values_except_within_one(words, values):
     assert split(words) == values
 
 
-@pytest.mark.parametrize("words", [["slots"], ["slots="], ["=4"], ["a=1", "a=2"]])
-def test_a_word_of_another_form_is_rejected(words):
-    check_refused(lambda: split(words), ["parameter"])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x" * 40, "x" * 40),
+        ("x" * 41, f"{'x' * 37}..."),
+        (cg.THESIS_GPUS[:2], "RTX 3090+RTX A5000"),
+        ([cg.THESIS_GPUS[0], cg.Terms(), 1], "list of 3"),
+        ((1, 2.5), "1+2.5"),
+        (max, "max"),
+    ],
+)
+def test_a_parameter_is_listed_by_at_most_40_characters(value, text):
+    assert shortened(value) == text
 
 
 def test_lists_are_joined_by_a_plus():
@@ -97,11 +108,15 @@ def test_words_are_kept_for_json():
     assert worded.names == ["slots", "terms.warm_s"]
 
 
-test_one_parameter_given_by_two_names_is_rejected = refusals(
+test_a_word_of_another_form_or_a_parameter_by_two_names_is_rejected = refusals(
+    *(
+        (lambda words=words: split(words), ["parameter"])
+        for words in (["slots"], ["slots="], ["=4"], ["a=1", "a=2"])
+    ),
     (
         lambda: Worded("hectic", ["warm_s=1", "terms.warm_s=2"]),
         ["terms.warm_s is given twice"],
-    )
+    ),
 )
 
 

@@ -23,6 +23,7 @@ from cgrsp_simpy.cluster.waits import (
     pinball_s,
     rolling_forecast,
 )
+from cgrsp_simpy.decide.live import PARTS
 from cgrsp_simpy.logs import Tags
 
 
@@ -227,18 +228,34 @@ def unexplained(number):
     return jobs
 
 
-@pytest.mark.slow
-def test_the_command_forecasts_a_log_that_no_scheduler_explains(tmp_path, capsys):
-    pytest.importorskip("sklearn")
-    command = written(unexplained(800), tmp_path / "log.csv")
+@pytest.mark.parametrize(
+    ("jobs", "module"),
+    [
+        (100, SimpleNamespace(HistGradientBoostingRegressor=Shares)),
+        pytest.param(800, None, marks=pytest.mark.slow),
+    ],
+)
+def test_the_command_forecasts_a_log_that_no_scheduler_explains(
+    jobs, module, tmp_path, capsys, monkeypatch
+):
+    module = module or pytest.importorskip("sklearn.ensemble")
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", module)
+    command = written(unexplained(jobs), tmp_path / "log.csv")
     answer = json.loads(output(capsys, *command, "--format", "json"))
-    schema = Path(cg.__file__).parent / "data" / "answer.schema.json"
+    schema = Path(cg.__file__).with_name("data") / "answer.schema.json"
     jsonschema.validate(answer, json.loads(schema.read_text()))
-    assert answer["explained_by"] == []
-    assert [row["alternative"] for row in answer["figures"]] == ["model", "control"]
-    rows = answer["forecast"]["jobs"]
-    assert [row["job"] for row in rows] == list(range(240, 800))
-    assert all(row["wait_p5_s"] <= row["wait_p95_s"] for row in rows)
+    rows, known = answer["forecast"]["jobs"], np.rint(unexplained(jobs).arrival_s)
+    known = (np.rint(unexplained(jobs).start_s) - known)[jobs * 3 // 10 :]
+    assert [(row["job"], row["wait_s"]) for row in rows] == [
+        *enumerate(known, jobs * 3 // 10)
+    ]
+    waits_s = np.array([[row[f"wait_{part}_s"] for part in PARTS] for row in rows])
+    scores = pinball_s(known, waits_s), 100 * coverage(known, waits_s)
+    assert [*answer["figures"][0].values()] == ["model", *scores]
+    assert (answer["figures"][1]["alternative"], answer["explained_by"]) == (
+        "control",
+        [],
+    )
     assert output(capsys, *command).startswith("no scheduler explains this log: none")
 
 

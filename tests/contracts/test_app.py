@@ -390,9 +390,14 @@ def test_the_error_names_the_missing_extra(monkeypatch, capsys):
     assert capsys.readouterr() == ("", told)
 
 
-def test_a_wrong_port_gives_a_one_line_error(capsys):
-    assert main(["app", "--port", "70000"]) == 2
-    assert capsys.readouterr().err.startswith("cgrsp app: --port(=70000) must be ")
+def test_the_command_gives_streamlit_its_port_and_reports_its_failure(monkeypatch):
+    calls = []
+    monkeypatch.setattr(command, "find_spec", lambda name: name)
+    monkeypatch.setattr(
+        command.subprocess, "call", lambda words: calls.append(words) or 3
+    )
+    assert main(["app", "--headless", "--port", "65535"]) == 1
+    assert calls[0][-2:] == ["--server.port=65535", "--server.headless=true"]
 
 
 @pytest.mark.slow

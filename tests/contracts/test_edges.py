@@ -223,7 +223,7 @@ def test_advice_over_failed_runs_is_rejected(ended):
 
 def test_a_text_in_a_csv_is_no_formula_and_a_number_stays_one():
     formulas = ["=1+1", "+x", "-x", "@sum", "\tx", "-"]
-    plain = ["-1", "+1.5", "-inf", "-1e-9", "x=1", "", "'", "fifo"]
+    plain = ["-1", "+1.5", "-inf", "-1e-9", "x=1", "", "'", "'x=", "fifo"]
     text = csv_text([{"name": name, "value": -1.5} for name in formulas + plain])
     cells = [row["name"] for row in csv_rows(text)]
     assert cells == [f"'{name}" for name in formulas] + plain

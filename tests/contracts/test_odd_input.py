@@ -147,32 +147,36 @@ def test_a_log_s_rate_and_its_days_are_from_its_first_job_on(tmp_path, caplog):
 CASE = cg.waiting.Scenario(cg.waiting.ExponentialJobs(50, 0.2, 500), machines=20)
 
 
-@pytest.mark.parametrize(
-    ("scenario", "name", "value"),
-    [
-        *((cg.day("hectic"), name, 1) for name in ("gpus", "market", "service")),
-        *((cg.day("hectic"), name, "abc") for name in ("workload", "gpus", "terms")),
-        (cg.day("hectic"), "retry_s", 1e308),
-        (CASE, "source", 1),
-        (CASE, "machines", [1]),
-        (cg.hgsp.Scenario("tasks1"), "cluster", 1),
-        (cg.hgsp.Scenario("tasks1"), "cluster", []),
-        (cg.hgsp.Scenario("tasks1"), "cluster", [1]),
-        (cg.hgsp.Scenario("tasks1"), "slack", 1),
-        (cg.hgsp.Scenario("tasks1"), "slack", (1, 2, 3)),
-        (cg.llm.Scenario(), "source", 1),
-        (cg.llm.Scenario(), "service", 1),
-        (cg.llm.Scenario(), "steps", 1),
-        (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
-        *(
-            (cg.spot.Scenario(), name, 1e308)
-            for name in ("hours", "deadline", "overhead")
-        ),
-        (cg.spot.Scenario(), "history_h", 1e308),
-    ],
+test_an_unknown_part_is_named_in_the_error = refusals(
+    *(
+        (scenario, name, value, [name])
+        for scenario, name, value in (
+            *((cg.day("hectic"), name, 1) for name in ("gpus", "market", "service")),
+            *(
+                (cg.day("hectic"), name, "abc")
+                for name in ("workload", "gpus", "terms")
+            ),
+            (cg.day("hectic"), "retry_s", 1e308),
+            (CASE, "source", 1),
+            (CASE, "machines", [1]),
+            (cg.hgsp.Scenario("tasks1"), "cluster", 1),
+            (cg.hgsp.Scenario("tasks1"), "cluster", []),
+            (cg.hgsp.Scenario("tasks1"), "cluster", [1]),
+            (cg.hgsp.Scenario("tasks1"), "slack", 1),
+            (cg.hgsp.Scenario("tasks1"), "slack", (1, 2, 3)),
+            (cg.llm.Scenario(), "source", 1),
+            (cg.llm.Scenario(), "service", 1),
+            (cg.llm.Scenario(), "steps", 1),
+            (cg.dag.Scenario("er:n=10"), "memory_gb", 1e308),
+            *(
+                (cg.spot.Scenario(), name, 1e308)
+                for name in ("hours", "deadline", "overhead")
+            ),
+            (cg.spot.Scenario(), "history_h", 1e308),
+        )
+    ),
+    call=lambda scenario, name, value: subject_of(scenario).varied(**{name: value}),
 )
-def test_an_unknown_part_is_named_in_the_error(scenario, name, value):
-    check_refused(lambda: subject_of(scenario).varied(**{name: value}), [name])
 
 
 # ---- listings ----
@@ -300,7 +304,15 @@ test_an_argument_of_the_wrong_kind_gives_a_one_line_error = refusals(
         lambda: cg.dag.find(cg.dag.Problem(GRAPH, SERVER), 5, 9),
         "scheduler(=5) must be a string",
     ),
-    (lambda: Series("a", 60, 9, True, (5, 3)), "changes(=(5, 3)) must be in order"),
+    *(
+        (lambda changes=changes: Series("a", 60, 9, True, changes), "must be in order")
+        for changes in ((5, 3), (5, 5), (0, 3), (5, 9))
+    ),
+    (lambda: cg.measured(), "market(=()) must be at least one file"),
+    (
+        lambda: cg.measured("a.toml", "b.csv"),
+        "market(=['a.toml', 'b.csv']) must be one file of models",
+    ),
     (lambda: cg.plots.gantt(RUN, ax=5), "ax(=5) must be Axes"),
     (
         lambda: cg.plots.animate(RUN, captions=5),

@@ -133,12 +133,13 @@ def test_a_claim_whose_patience_ends_leaves_the_job_where_it_is():
     assert cg.simulate(Shop(moves, 1, slots=2), hold).jobs["finish_s"].tolist() == [100]
 
 
-def test_moving_a_job_in_the_instant_of_its_dispatch_is_an_error():
-    check_refused(
+test_moving_a_job_in_the_instant_of_its_dispatch_is_an_error = refusals(
+    (
         lambda: cg.simulate(Shop(moves, 1, slots=2), "first"),
         "'first_come' at t = 0 s moved job 0 in the instant of its dispatch",
-        cg.PolicyError,
-    )
+    ),
+    error=cg.PolicyError,
+)
 
 
 def test_policies_have_distinct_names():

@@ -60,22 +60,25 @@ def calls_down(run):
 CLAIM = "`with run.claim(job) as claim: yield claim`"
 
 
-@pytest.mark.parametrize("slots", [1, 10])
-@pytest.mark.parametrize(
-    ("job_process", "beside", "words"),
-    [
-        (forgets_the_claim, [], CLAIM),
-        (leaves_at_once, [], CLAIM),
-        (forgets_the_claim_with_patience, [], CLAIM),
-        (calls_resumed, [], "`yield from run.resumed(job, work_s)`"),
-        (yields_resumed, [], "`yield from`"),
-        (yields_a_number, [], 'Invalid yield value "10.0"'),
-        (waits, [calls_resumed], "`yield from"),
-        (waits, [calls_down], "`with run.down(resource):`"),
-    ],
+test_a_forgotten_word_is_named = refusals(
+    *(
+        (job_process, slots, beside, [words])
+        for job_process, beside, words in (
+            (forgets_the_claim, [], CLAIM),
+            (leaves_at_once, [], CLAIM),
+            (forgets_the_claim_with_patience, [], CLAIM),
+            (calls_resumed, [], "`yield from run.resumed(job, work_s)`"),
+            (yields_resumed, [], "`yield from`"),
+            (yields_a_number, [], 'Invalid yield value "10.0"'),
+            (waits, [calls_resumed], "`yield from"),
+            (waits, [calls_down], "`with run.down(resource):`"),
+        )
+        for slots in (1, 10)
+    ),
+    call=lambda job_process, slots, beside: simulated(
+        job_process, slots=slots, beside=beside
+    ),
 )
-def test_a_forgotten_word_is_named(job_process, beside, words, slots):
-    check_refused(lambda: simulated(job_process, slots=slots, beside=beside), [words])
 
 
 CELL = """

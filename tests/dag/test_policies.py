@@ -1,11 +1,10 @@
 """One run of a graph: events, claims, timeline, and your own policies."""
 
 import numpy as np
-import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.problem import Plan, Problem, carried_out
@@ -240,10 +239,11 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_gives_a_one_line_error(words):
-    check_refused(
-        lambda: simulate(*WRONG[words]),
-        f"policy .* at t = [0-9.]+ s {words}",
-        cg.PolicyError,
-    )
+test_a_wrong_answer_gives_a_one_line_error = refusals(
+    *(
+        (problem, policy, f"policy .* at t = [0-9.]+ s {words}")
+        for words, (problem, policy) in WRONG.items()
+    ),
+    call=simulate,
+    error=cg.PolicyError,
+)

@@ -3,7 +3,6 @@ computed; and what is not allowed.
 """
 
 import numpy as np
-import pytest
 from support import check_refused, refusals
 
 import cgrsp_simpy as cg
@@ -41,16 +40,17 @@ BAD_PLANS = [
 ]
 
 
-@pytest.mark.parametrize("carry_out", [simulate, carried_out])
-@pytest.mark.parametrize(("gpu", "order", "message"), BAD_PLANS)
-def test_plans_that_are_not_allowed_are_named(carry_out, gpu, order, message):
-    check_refused(
-        lambda: carry_out(
-            Problem(UNITS, APART),
-            Plan(np.array(gpu), None if order is None else np.array(order)),
-        ),
-        [message],
-    )
+test_plans_that_are_not_allowed_are_named = refusals(
+    *(
+        (carry_out, gpu, order, [message])
+        for gpu, order, message in BAD_PLANS
+        for carry_out in (simulate, carried_out)
+    ),
+    call=lambda carry_out, gpu, order: carry_out(
+        Problem(UNITS, APART),
+        Plan(np.array(gpu), None if order is None else np.array(order)),
+    ),
+)
 
 
 def test_data_without_a_connection_are_named_and_take_for_ever():

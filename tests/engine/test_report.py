@@ -115,7 +115,10 @@ class Shifts(cg.Model):
 def test_a_closed_resource_finishes_its_work_or_interrupts_it(
     interrupt, finish_s, closed_s, busy_s
 ):
-    run = cg.simulate(Shifts(interrupt), "first")
+    events = []
+    run = cg.simulate(Shifts(interrupt), "first", listener=events.append)
+    shift = [event for event in events if event.kind in ("down", "up")]
+    assert [event.time_s for event in shift] == [15, 100]
     assert run.jobs["finish_s"].tolist() == finish_s
     assert (run.closed_s, sum(run.held_s)) == ((closed_s, 0.0), busy_s)
     used_pct = 100 * busy_s / (240 - closed_s)

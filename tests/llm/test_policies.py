@@ -1,10 +1,8 @@
 """Orders of waiting requests by hand, routing, and invalid assignments."""
 
-import re
-
 import numpy as np
 import pytest
-from support import STEPS, check_refused
+from support import STEPS, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.studies.subject import subject_of
@@ -90,37 +88,27 @@ def test_the_view_shows_the_remaining_work_of_replicas():
     ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "said"),
-    [
-        (
-            lambda view: [(each, view.resources[0]) for each in view.queue],
-            "assigned job 2 to replica 0, which already has 1 request",
-        ),
-        (
-            lambda view: [(each, 0) for each in view.queue],
-            "assigned job 1 to 0, which is not a resource",
-        ),
-        (
-            lambda view: [],
-            "left 5 jobs waiting, job 1 (request 1, 300 prompt and 1 output token",
-        ),
-    ],
+test_wrong_answers_and_an_overfull_cache_are_reported = refusals(
+    (
+        scenario([(0, 300, 1)] * 5),
+        lambda view: [(request, view.resources[0]) for request in view.queue],
+        ["assigned job 2 to replica 0, which already has 1 request"],
+    ),
+    (
+        scenario([(0, 300, 1)] * 5),
+        lambda view: [(request, 0) for request in view.queue],
+        ["assigned job 1 to 0, which is not a resource"],
+    ),
+    (
+        scenario([(0, 300, 1)] * 5),
+        lambda view: [],
+        ["left 5 jobs waiting, job 1 (request 1, 300 prompt and 1 output token"],
+    ),
+    (
+        scenario([(0, 600, 1)] * 2, max_batch=4),
+        lambda view: [(request, view.resources[0]) for request in view.queue],
+        ["assigned job 2 to replica 0, which has 399 tokens free; the job needs 601"],
+    ),
+    call=lambda model, policy: subject_of(model).run(policy),
+    error=cg.PolicyError,
 )
-def test_wrong_answers_are_reported(policy, said):
-    check_refused(
-        lambda: subject_of(scenario([(0, 300, 1)] * 5)).run(policy),
-        re.escape(said),
-        cg.PolicyError,
-    )
-
-
-def test_an_overfull_cache_is_reported():
-    said = "assigned job 2 to replica 0, which has 399 tokens free; the job needs 601"
-    check_refused(
-        lambda: subject_of(scenario([(0, 600, 1)] * 2, max_batch=4)).run(
-            lambda view: [(each, view.resources[0]) for each in view.queue]
-        ),
-        said,
-        cg.PolicyError,
-    )

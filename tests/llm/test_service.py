@@ -289,29 +289,24 @@ def test_a_file_that_is_not_a_table_is_rejected(file, text, said):
     check_refused(lambda: read_steps(path), [str(path), said])
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (
-            lambda: TABLE.of(Service(gpu="h200")),
-            "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
+test_figures_that_were_not_measured_are_rejected = refusals(
+    (
+        lambda: TABLE.of(Service(gpu="h200")),
+        "unknown gpu 'h200' (allowed: a100-80gb, h100-80gb)",
+    ),
+    (
+        lambda: TABLE.of(Service(6, 3)),
+        "tensor_parallel(=3) must be one of those measured on",
+    ),
+    (
+        lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
+            Service()
         ),
-        (
-            lambda: TABLE.of(Service(6, 3)),
-            "tensor_parallel(=3) must be one of those measured on",
-        ),
-        (
-            lambda: StepTable((Measured("h100-80gb", 2, "token", 1, 9, 1.0),)).of(
-                Service()
-            ),
-            "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
-        ),
-        (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
-        (
-            lambda: Roofline(efficiency=2),
-            "efficiency(=2) must be a number > 0, at most 1",
-        ),
-    ],
+        "rows of phase prompt(=0) must be at least one for h100-80gb x 2",
+    ),
+    (lambda: Roofline(tflops=0), "tflops(=0) must be a number > 0"),
+    (
+        lambda: Roofline(efficiency=2),
+        "efficiency(=2) must be a number > 0, at most 1",
+    ),
 )
-def test_figures_that_were_not_measured_are_rejected(made, said):
-    check_refused(made, [said])

@@ -538,8 +538,8 @@ def test_mixing_times_with_and_without_a_zone_is_rejected(file, rows, words):
 
 def test_unix_times_in_milliseconds_are_rejected(file):
     check_refused(
-        lambda: read_log(file("timestamp,service_s\n1700000000000,5\n")),
-        r"log: earliest submission\(=1700000000000\.0\) must be seconds",
+        lambda: read_log(file("timestamp,service_s\n100000000000,5\n")),
+        r"log: earliest submission\(=100000000000\.0\) must be seconds",
     )
 
 

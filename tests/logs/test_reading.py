@@ -429,6 +429,21 @@ CASES = {
         {},
         {"service_s": [120, 60, 60], "said": "may be day numbers of Excel"},
     ),
+    "the first days of 2000 and the last of 2099 may be of Excel": (
+        "a.csv",
+        HEAD + "36526,9e9\n73050.5,60\n73051,60\n",
+        {},
+        {"said": "may be day numbers of Excel"},
+    ),
+    **{
+        f"submissions from {first} to {last} are none of Excel": (
+            "a.csv",
+            f"{HEAD}{first},9e9\n{last},60\n",
+            {},
+            {"submit_s": [first, last]},
+        )
+        for first, last in ((46083.5, 46083.5), (36525, 36526.5), (73051, 73051.5))
+    },
     "0 among Unix times": (
         "a.csv",
         HEAD + "0,5\n1772442000,5\n",
@@ -451,7 +466,12 @@ CASES = {
         "a.csv",
         "submit_s,ready_s,start_s,service_s\n0,60,70,5\n1,,71,5\n",
         {},
-        {"ready_s": [1, 60], "wait_s": [70, 10]},
+        {
+            "ready_s": [1, 60],
+            "wait_s": [70, 10],
+            "said": "1 of 2 jobs were ready after their submission, by 0.02 h on"
+            " average and at most 0.02 h",
+        },
     ),
     "a CSV table with predecessors": (
         "a.csv",
@@ -511,7 +531,12 @@ CASES = {
             [{"arrived_at": 5, "num_prefill_tokens": 3, "num_decode_tokens": 4}]
         ),
         {},
-        {"format": "llm", "prompt_tokens": [3], "output_tokens": [4]},
+        {
+            "format": "llm",
+            "prompt_tokens": [3],
+            "output_tokens": [4],
+            "said": "read as a log of the format llm",
+        },
     ),
     "JSON that is none": (
         "a.json",
@@ -595,6 +620,7 @@ def test_an_unusual_log_is_read_correctly(file, caplog, name):
         "format": log.format,
         "start": log.start and log.start.isoformat(),
     }
+    assert ("Excel" in caplog.text) == ("Excel" in expected.get("said", ""))
     for key, value in expected.items():
         if key in columns:
             results = [None if number != number else number for number in columns[key]]

@@ -40,22 +40,27 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
         cg.Job(id, 0.0, due_s, 1, False) for id, due_s in enumerate((1e5, 100.0, 30.0))
     ]
     ranks = {
-        "cadr": ["at-risk jobs by deadline", "safe ones by time", "doomed ones"],
+        "cadr": ["at-risk jobs by deadline", "safe ones by time, 60 s", "doomed ones"],
         "spt-rescue": ["jobs of little laxity by deadline"] * 2
-        + ["the others by time"],
+        + ["the others by time, 60 s"],
         "adaptive": [
             "critical jobs by deadline",
-            "others by time",
+            "others by time, 60 s",
             "hopeless ones",
         ],
+        "rh": ["normal ones by time, 60 s"] * 2 + ["hopeless ones"],
         "edf": ["", "", ""],  # a single one has no name
-        "watch": ["jobs of little laxity by deadline", "the shortest", "doomed ones"],
+        "watch": [
+            "jobs of little laxity by deadline",
+            "the shortest, 60 s",
+            "doomed ones, 60 s",
+        ],
     }
     for policy, names in ranks.items():
         view = cg.day("hectic").moment(jobs)
         order = urgent_first if policy == "watch" else cg.make_policy(policy).order
         result = order.ranked(view, 5)
-        assert [message.partition(", ")[0] for _, message in result] == names
+        assert [message for _, message in result] == names
         assert [job for job, _ in result] == whole_queue(order, view)
 
 
@@ -95,7 +100,8 @@ def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
             if at_s <= row["dispatch_s"]
         ]
         assert messages[-1] == ("High", "Medium", "Low")[row["status"]]
-    drawn = subject_of(cg.day("normal", jobs=100)).varied(start_h=13.5)
+    hours = cg.Market(cg.Clock(((0, 1.0), (12, 0.5), (18, 0.7)), start_h=13.5))
+    drawn = subject_of(cg.day("normal", jobs=100)).varied(market=hours)
     later = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2))
     for gpu in drawn.gpus:
         for at_s, level, _ in later.levels[gpu.name]:

@@ -70,14 +70,14 @@ def test_classes_are_drawn_by_their_shares_with_their_windows_and_weights():
 
 
 def test_figures_by_class_and_weighted_tardiness_by_hand():
-    """One slot, 60 s each: ends at 60, 120 and 180; tardiness 0, 100 and 30 s;
+    """One slot, 60 s each: ends at 60, 120 and 180; tardiness 0, 100 and 0.5 s;
     weights 1, 3, 0.5.
     """
     gpu = cg.GpuType("A", 3.6, (60.0,), 1.0)
     jobs = [
-        cg.Job(0, 0, 100, weight=1.0, deadline_class=0),
+        cg.Job(0, 0, 60, weight=1.0, deadline_class=0),
         cg.Job(1, 0, 20, weight=3.0, deadline_class=1),
-        cg.Job(2, 0, 150, weight=0.5, deadline_class=1),
+        cg.Job(2, 0, 179.5, weight=0.5, deadline_class=1),
     ]
     scenario = cg.Scenario(
         "by hand",
@@ -94,14 +94,14 @@ def test_figures_by_class_and_weighted_tardiness_by_hand():
         "jobs": 2,
         "wait_min": 1.5,
         "miss_pct": 100.0,
-        "tardiness_min": pytest.approx(65 / 60),
+        "tardiness_min": pytest.approx(50.25 / 60),
     }
     none = {"jobs": 0, "wait_min": nan, "miss_pct": nan, "tardiness_min": nan}
     assert by_class(run.tally) == {"calm": calm, "keen": keen, "none": none}
     summary = run.summary()
     expected = {
-        "weighted_tardiness_min": (3 * 100 + 0.5 * 30) / 4.5 / 60,
-        "tardiness_min": 130 / 3 / 60,
+        "weighted_tardiness_min": (3 * 100 + 0.5 * 0.5) / 4.5 / 60,
+        "tardiness_min": 100.5 / 3 / 60,
         "keen_miss_pct": 100.0,
     }
     assert {name: summary[name] for name in expected} == pytest.approx(expected)
@@ -517,11 +517,11 @@ def test_a_user_workload_with_jobs_of_no_class_is_rejected():
     class Odd(cg.PoissonWorkload):
         def generate(self, seed, service):
             for job, draws in super().generate(seed, service):
-                yield job._replace(deadline_class=5), draws
+                yield job._replace(deadline_class=2), draws
 
     check_refused(
         lambda: cg.simulate(cg.Scenario("odd", Odd(3, 0.1)), "fifo"),
-        r"deadline_class of a job\(=5\).*tight, loose",
+        r"deadline_class of a job\(=2\) must be an index up to 1 of tight, loose",
     )
 
 

@@ -158,13 +158,14 @@ def test_a_policy_decides_how_long_an_instance_is_kept(kept_s, until_s):
     assert len(cg.simulate(one_slot([0], cg.Terms()), Keeper(kept_s)).claims) == 2
 
 
-@pytest.mark.parametrize("kept_s", [-1, float("nan"), None, "long"])
-def test_a_policy_that_returns_no_number_for_keep_gets_an_error(kept_s):
-    check_refused(
-        lambda: cg.simulate(one_slot([0], cg.Terms(warm_s=150)), Keeper(kept_s)),
-        r"'keeper' at t = 110 s keeps slot 0 for .* >= 0",
-        cg.PolicyError,
-    )
+test_a_policy_that_returns_no_number_for_keep_gets_an_error = refusals(
+    *(
+        (Keeper(kept_s), r"'keeper' at t = 110 s keeps slot 0 for .* >= 0")
+        for kept_s in (-1, float("nan"), None, "long")
+    ),
+    call=lambda policy: cg.simulate(one_slot([0], cg.Terms(warm_s=150)), policy),
+    error=cg.PolicyError,
+)
 
 
 # ---- refusals ----

@@ -108,7 +108,9 @@ test_invalid_values_give_a_one_line_error = refusals(
     (lambda: Series.of("h", 60, [1, 0], [1.0, -1]), "price of poll 1(=-1.0) must"),
     (lambda: cg.spot.Scenario(zones=0), "zones(=0) must be a whole number >= 1"),
     (
-        lambda: cg.spot.Scenario(cg.spot.Traces((HISTORY,)), zones=2),
+        lambda: cg.spot.Scenario(
+            cg.spot.Traces((HISTORY,), 1 / HISTORY.steps), zones=2
+        ),
         "zones(=2) must be at most 1",
     ),
     (lambda: cg.spot.Traces(()), "series(=()) must be a list of at least one Series"),

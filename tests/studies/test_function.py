@@ -240,7 +240,11 @@ def test_a_process_of_several_requests_waits_in_all():
 
 def test_records_are_in_seconds_and_figures_in_the_models_unit():
     run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2)))
-    assert (run.jobs["wait_s"].tolist(), run.timeline.end_s) == ([0, 7200], 4 * 3600)
+    assert (run.jobs["wait_s"].tolist(), run.timeline.end_s, run.plan.end_s) == (
+        [0, 7200],
+        14_400,
+        14_400,
+    )
     waits = run.series("desk0", "wait")[1].tolist()
     assert (waits, run.summary()["desk0_wait"]) == ([0, 2], 1)
 

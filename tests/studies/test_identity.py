@@ -11,7 +11,7 @@ import sysconfig
 import threading
 from dataclasses import fields, replace
 from enum import Enum
-from functools import partial, update_wrapper
+from functools import partial, singledispatch, update_wrapper
 from pathlib import Path
 from shutil import which
 from typing import NamedTuple
@@ -25,7 +25,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.table import csv_text
 from cgrsp_simpy.rental.workload import DeadlineClasses, PoissonWorkload
-from cgrsp_simpy.studies.identity import Identity, Restored, home
+from cgrsp_simpy.studies.identity import Identity, Restored, home, imported_by
 
 # ---- users' code ----
 
@@ -447,13 +447,18 @@ class Rule:
 """
 
 
-def test_code_without_a_file_is_user_code(monkeypatch):
-    module = type(sys)("made_here")
-    monkeypatch.setitem(sys.modules, "made_here", module)
+@pytest.mark.parametrize("place", [None, "a_file_in_no_folder"])
+def test_a_module_without_a_file_is_user_code(place, monkeypatch):
+    module = type(sys)(f"made_{place}")
+    module.__spec__ = place and importlib.machinery.ModuleSpec(
+        module.__name__, None, origin=place, is_package=True
+    )
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     # eval as in a program that runs submitted code: the function has no module
     assert [
         *map(home, (module, eval("lambda: 0", {}), cg, sys, int, type, abs, [].append))
     ] == ["user", "user", "own", *["library"] * 5]
+    assert imported_by(singledispatch) == []  # libraries
 
 
 def test_an_annotation_does_not_count(folder, runs):

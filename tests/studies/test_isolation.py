@@ -502,7 +502,12 @@ def test_a_value_that_cannot_be_copied_is_rejected_but_a_run_may_create_it():
 
         check_refused(
             lambda rule=rule: cg.compare(quiet, {"mine": rule}, [0]),
-            ["'mine' cannot be copied ", ": TypeError: ", "lock", "within the run"],
+            ["policy 'mine' cannot be copied ", ": TypeError: ", "within the run"],
+        )
+        shop = type("held", (Shop,), {"value": value})()
+        check_refused(
+            lambda shop=shop: cg.compare(shop, seeds=[0]),
+            ["scenario 'held' cannot be copied ", ": TypeError: ", "within the run"],
         )
     study = cg.compare(quiet, ["fifo", Opens], [0])
     assert study.values("Opens", "wait_min") == study.values("fifo", "wait_min")

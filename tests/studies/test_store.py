@@ -354,6 +354,7 @@ DAMAGE = [  # a file, its content or an edit of it, and what the line says
     ),
     *(("configuration.json", text, ["damaged"]) for text in ("", "{", "[" * 9999)),
     *(("configuration.json", text, ["created with"]) for text in ("[]", "{}")),
+    *(("chunks/000000.json", text, ["damaged"]) for text in ("", "[]", "{}", "3")),
     *(  # other versions
         (
             "manifest.json",

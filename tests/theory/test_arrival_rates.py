@@ -141,10 +141,10 @@ def test_rates_of_a_log_by_hand():
     hours = [0.0, 0.25, 0.5, 1.0, 5.5, 24.25, 25.0, 25.5]
     measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5))
     expected = [0.0] * 24
-    expected[22], expected[23], expected[4] = 3 / 1.5, 3 / 2, 1.0
-    expected[0] = 1 / 1.0
+    expected[22], expected[23], expected[4], expected[0] = 3 / 1.5, 3 / 2, 1.0, 1 / 1.0
     assert measured.per_h == (pytest.approx(expected),)
-    assert (measured.start_h, measured.start_day) == (22.5, "Monday")
+    day = cg.arrival_rates(log_of([0.0, 24 * HOUR_S]))  # no less than a day
+    assert (measured.start_h, measured.start_day, day.start_h) == (22.5, "Monday", 8)
 
 
 def test_the_rates_of_a_view_equal_those_of_the_workload():

@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.decide.advice import advise, limits_of
@@ -104,13 +104,19 @@ def test_a_wait_below_the_provisioning_delay_is_out_of_reach():
     assert "wait_min <= 0.4: no plan can be below 0.50; " in advice.lines[2]
 
 
-@pytest.mark.parametrize(
-    "target", ["p95_wait", "p95_wait<=x", "p50_wait<=1", "p95_cost<=1", "p95_miss<=1"]
+test_a_wrong_quantile_target_gives_a_one_line_error = refusals(
+    *(
+        (target, "target")
+        for target in (
+            "p95_wait",
+            "p95_wait<=x",
+            "p50_wait<=1",
+            "p95_cost<=1",
+            "p95_miss<=1",
+        )
+    ),
+    call=lambda target: advise(cg.day("normal", jobs=5), ["fifo"], [0], target=target),
 )
-def test_a_wrong_quantile_target_gives_a_one_line_error(target):
-    check_refused(
-        lambda: advise(cg.day("normal", jobs=5), ["fifo"], [0], target=target), "target"
-    )
 
 
 # ---- ties, risk and prices ----

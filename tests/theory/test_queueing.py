@@ -104,9 +104,9 @@ def test_patience_by_numerical_integration(rate, servers, patience):
         + b * math.exp(d * b) / servers
     )
     result = cg.queueing.mmc_patience(rate, 1.0, servers, patience)
-    figures = result.wait_probability, result.left, result.wait_s
-    expected = np.array([rate * j, 1 + d * j, rate * tail]) / (e + rate * j)
-    assert figures == pytest.approx(tuple(expected), rel=1e-12)
+    served = rate / servers * (e - 1 + servers * j)
+    expected = np.array([rate * j, rate * tail, served, 1 + d * j]) / (e + rate * j)
+    assert [*vars(result).values()] == pytest.approx(list(expected), rel=1e-12)
 
 
 def test_thousands_of_servers_in_one_call(monkeypatch):
@@ -153,7 +153,9 @@ def test_a_finite_source_satisfies_its_balance_and_its_limits():
     # one machine never waits; it is down for 5 of 25 hours
     one = cg.queueing.finite_source(1, 1 / 20, 1 / 5, 1)
     assert {one.wait_probability, one.wait_s} == {0}  # numbers: arrays have no hash
-    assert one.utilisation == pytest.approx(5 / 25)
+    # of 900 that are always down, the repairer is never idle
+    busy = one.utilisation, cg.queueing.finite_source(900, 1.0, 1e-9, 1).utilisation
+    assert busy == pytest.approx((5 / 25, 1))
     # two machines and one repairer: p = (1, 2 a, 2 a^2) / total, with a = 1 / 4
     two = cg.queueing.finite_source(2, 1 / 20, 1 / 5, 1)
     assert (two.utilisation, two.wait_probability, two.wait_s) == pytest.approx(
@@ -170,8 +172,9 @@ def test_a_finite_source_satisfies_its_balance_and_its_limits():
 
 
 def test_priorities_without_preemption():
-    # the only class, and the conservation law of the work: sum of rho W
-    assert cg.queueing.mg1_priority([0.08], [10.0], [200.0])[0] == pytest.approx(40)
+    # the only class with work, and the conservation law of the work: sum of rho W
+    one = cg.queueing.mg1_priority([0.08, 9.0], [10.0, 0.0], [200.0, 0.0])
+    assert one == pytest.approx([40, 200])
     rates, means, squares = np.array([0.02, 0.03]), np.array([10.0, 15.0]), [200.0, 300]
     waits = cg.queueing.mg1_priority(rates, means, squares)
     loads, residual = rates * means, np.dot(rates, squares) / 2
@@ -223,7 +226,7 @@ test_unsuitable_values_are_rejected = refusals(
     (lambda: cg.queueing.mg1_priority("a", [1], [1]), "arrival_rates(='a')"),
     (
         lambda: cg.queueing.mg1_priority([0.1, 0.2], [1.0], [1.0]),
-        "numbers >= 0, as many as arrival_rates has",
+        "mean_s(=[1.0]) must be numbers >= 0, as many as arrival_rates has",
     ),
     (lambda: cg.queueing.mmck(1.0, 1.0, 2, -1), "places"),
     (lambda: cg.queueing.finite_source(0, 1.0, 1.0, 1), "customers"),

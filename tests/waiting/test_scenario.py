@@ -10,7 +10,7 @@ import pytest
 import support
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import check_refused, simulated
+from support import check_refused, refusals, simulated
 from waiting.cases import jobs_of
 
 import cgrsp_simpy as cg
@@ -238,46 +238,39 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("machines", [2, PAIR], ids=["whole", "shared"])
-@pytest.mark.parametrize("words", WRONG)
-def test_a_wrong_answer_gives_a_one_line_error(words, machines):
-    check_refused(
-        lambda: simulated(
-            cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, WRONG[words])
-        ),
-        f"policy .* at t = [0-9]+ s .*{words}",
-        cg.PolicyError,
-    )
-
-
-@pytest.mark.parametrize(
-    ("machines", "words"),
-    [
-        (1, "assigned job 2 to machine 0, which is busy or already assigned"),
-        (
-            (PAIR[0],),
-            "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
-        ),
-        (
-            (cg.waiting.Size("a", 8, 4.0, 0.0),),
-            "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
-        ),
-    ],
+test_a_wrong_answer_gives_a_one_line_error = refusals(
+    *(
+        (machines, order, f"policy .* at t = [0-9]+ s .*{words}")
+        for words, order in WRONG.items()
+        for machines in (2, PAIR)
+    ),
+    call=lambda machines, order: simulated(
+        cg.waiting.Scenario(FOUR, waiting_policy("ajw"), machines, order)
+    ),
+    error=cg.PolicyError,
 )
-def test_a_machine_that_is_too_small_is_rejected(machines, words):
-    both = jobs_of((0, 10, 3, 3), (0, 10, 3, 3))
-    check_refused(
-        lambda: simulated(
-            cg.waiting.Scenario(
-                both,
-                waiting_policy("ajw"),
-                machines,
-                lambda view: [(job, 0) for job in view.queue],
-            )
-        ),
-        words,
-        cg.PolicyError,
-    )
+
+
+test_a_machine_that_is_too_small_is_rejected = refusals(
+    (1, "assigned job 2 to machine 0, which is busy or already assigned"),
+    (
+        (PAIR[0],),
+        "assigned job 2 to machine 0, which has 1 cores free; the job needs 3",
+    ),
+    (
+        (cg.waiting.Size("a", 8, 4.0, 0.0),),
+        "assigned job 2 to machine 0, which has 1 GB free; the job needs 3",
+    ),
+    call=lambda machines: simulated(
+        cg.waiting.Scenario(
+            jobs_of((0, 10, 3, 3), (0, 10, 3, 3)),
+            waiting_policy("ajw"),
+            machines,
+            lambda view: [(job, 0) for job in view.queue],
+        )
+    ),
+    error=cg.PolicyError,
+)
 
 
 # ---- studies ----

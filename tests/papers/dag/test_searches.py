@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 import pytest
-from support import check_refused
+from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.dag.policies import random_search
@@ -255,15 +255,21 @@ def test_paced_and_unpaced_searches_beat_random_plans(search):
         assert search(problem, Budget(evaluations=60), **given).makespan_s < by_chance
 
 
-@pytest.mark.parametrize("search", WHALES)
-@pytest.mark.parametrize(
-    "given", [{"whales": 0}, {"iterations": 0}, {"b": float("inf")}, {"b": -1.0}]
+test_bad_parameters_of_the_loop_are_named = refusals(
+    *(
+        (search, name, value, rf"^{name}\(")
+        for search in WHALES
+        for name, value in (
+            ("whales", 0),
+            ("iterations", 0),
+            ("b", float("inf")),
+            ("b", -1.0),
+        )
+    ),
+    call=lambda search, name, value: search(
+        four(), Budget(evaluations=1), **{name: value}
+    ),
 )
-def test_bad_parameters_of_the_loop_are_named(search, given):
-    check_refused(
-        lambda: search(four(), Budget(evaluations=1), **given),
-        rf"^{next(iter(given))}\(",
-    )
 
 
 # ---- the network ----
@@ -466,21 +472,20 @@ def test_the_target_network_is_copied_at_a_fixed_interval():
     assert (agent.target.flat == agent.online.flat).all()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"gamma": 1.1}, "gamma"),
-        ({"epsilon": -0.1}, "epsilon"),
-        ({"learning_rate": 0}, "learning_rate"),
-        ({"batch": 0}, "batch"),
-        ({"buffer": 1.5}, "buffer"),
-        ({"sync_every": 0}, "sync_every"),
-        ({"updates": -1}, "updates"),
-        ({"episodes": 0}, "episodes"),
-        ({"paced": 1}, "paced"),
-    ],
+test_bad_parameters_are_named = refusals(
+    *(
+        (name, value, rf"^{name}\(")
+        for name, value in (
+            ("gamma", 1.1),
+            ("epsilon", -0.1),
+            ("learning_rate", 0),
+            ("batch", 0),
+            ("buffer", 1.5),
+            ("sync_every", 0),
+            ("updates", -1),
+            ("episodes", 0),
+            ("paced", 1),
+        )
+    ),
+    call=lambda name, value: ddqn(twelve(), Budget(evaluations=1), **{name: value}),
 )
-def test_bad_parameters_are_named(given, message):
-    check_refused(
-        lambda: ddqn(twelve(), Budget(evaluations=1), **given), rf"^{message}\("
-    )

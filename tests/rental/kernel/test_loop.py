@@ -4,7 +4,7 @@ seconds, compiling it minutes.
 
 import random
 from dataclasses import replace
-from math import inf
+from math import inf, nan
 from types import SimpleNamespace
 
 import numpy as np
@@ -259,6 +259,7 @@ def undefined_at(deadline_s, due_s=1000.0):
         (no_tiers, fastest),
         (undefined_at, fastest),
         (undefined_at.with_parameters(due_s=2000.0), fastest),
+        (undefined_at.with_parameters(due_s=nan), fastest),
         (by_deadline, broken),
     ],
 )

@@ -35,7 +35,8 @@ def decided(*jobs, now_s):
 
 
 def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
-    patient, urgent = cg.Job(0, 0.0, NOON_S + 8 * 3600), cg.Job(1, 0.0, NOON_S + 3600)
+    done_s = NOON_S + 6 * 3600 + 1e-6 + DAY.known().fastest_s[1]
+    patient, urgent = cg.Job(0, 0.0, done_s, 2), cg.Job(1, 0.0, done_s - 1e-9, 2)
     tight = cg.Job(2, 0.0, NOON_S + 9 * 3600, tight=True)
     *answers, wake = decided(patient, urgent, tight, now_s=NOON_S)
     assert [job.id for job, _ in answers] == [1, 2]

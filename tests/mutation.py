@@ -326,6 +326,22 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "without an idle slot, no rule that reads it is asked",
     ("rental/kernel/rules.py", "run.shown[:] = -2"): "any negative number is no status",
     ("rental/kernel/rules.py", "return -2"): "any negative number is no type",
+    (
+        "rental/kernel/rules.py",
+        "for slot in range(len(run.fleet) if setting.how.looks_ahead else 1):",
+    ): "no rule reads the time otherwise",
+    (
+        "rental/policies/triage.py",
+        "return inf if cheaper(now, front, offers, left) else -1.1",
+    ): "any negative time is none",
+    (
+        "market/model.py",
+        "for turn in range(first, int(before_s / self.length_s) + 1):",
+    ): "of a positive quotient, int takes the whole part, too",
+    (
+        "market/stock.py",
+        "for day in range(int(after_s // DAY_S), int(before_s / DAY_S) + 1):",
+    ): "of a positive quotient, int takes the whole part, too",
     ("rental/kernel/bill.py", "run.fleet[slot].payer = -2"): "no row is negative",
     (
         "exercises/inputs.py",

@@ -173,12 +173,13 @@ class Timeout(simpy.Timeout):
 class Environment(simpy.Environment):
     """SimPy's environment, with timeouts that are checked and can be cancelled.
 
-    most_at_once: largest number of timeouts at one time that do not advance it.
+    most_at_once: largest number of timeouts at one time that do not advance it; a study
+    of a function limits it.
     keeps_records: whether monitors record every request and every change of a level.
     warm_up, window_end: bounds of the measured time, as set by `cg.warm_up`.
     """
 
-    most_at_once = 1_000_000
+    most_at_once = inf
     _at_once, _at = 0, -inf  # number of such timeouts, and their time
     keeps_records = False
     warm_up, window_end = 0.0, inf

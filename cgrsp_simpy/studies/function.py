@@ -38,6 +38,7 @@ from cgrsp_simpy.studies.subject import Parameter, Subject
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 RECEIVED = ("env", "draw", "seed")  # special parameters of a model
+MOST_AT_ONCE = 1_000_000  # timeouts that do not advance the clock, unless it loops
 MARK = "_declared_model"  # attribute of a function that is declared to be a model
 
 
@@ -303,6 +304,7 @@ class FunctionSubject(Subject):
             self.simulation(policy, seed)
         env = Environment()
         env.keeps_records = records
+        env.most_at_once = MOST_AT_ONCE
         result = alternative.run(env, seed)
         name = alternative.function.__name__
         _check_ended(name, env)

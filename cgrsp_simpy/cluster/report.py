@@ -353,7 +353,7 @@ class ClusterReport(Report):
             " at its end: their waits are known, and their end is estimated by"
             " their limit"
         )
-        return "; ".join([no_limit] * bool(none) + [running] * bool(still))
+        return "; ".join([no_limit] * (none > 0) + [running] * (still > 0))
 
     def state_class(self) -> Any:
         from cgrsp_simpy.cluster.state import State  # it needs the scenario

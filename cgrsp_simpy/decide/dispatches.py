@@ -80,7 +80,7 @@ class StockChances:
         self._known = {
             gpu
             for gpu in self.gpus
-            if gpu.name in replayed or market.holding(gpu.name).persistence_s
+            if gpu.name in replayed or market.holding(gpu.name).persistence_s > 0
         }
         self.hours_s = [
             3600 * (hour - market.clock.start_h) % DAY_S for hour in market.change_hours
@@ -169,7 +169,7 @@ class Dispatches:
         ):
             require(value_s <= most_s, name, f"{value_s / 3600:.1f} h", allowed)
         chances = StockChances(scenario, seed)
-        none = terms.warm_s or terms.retry_s is not None
+        none = terms.warm_s > 0 or terms.retry_s is not None
         delays_s = ((0.0, 0.0),) * 3 if none else scenario.market.delay_s
         self.holds = HoldTimes(gpus, self.levels, delays_s, step_s, chances.kinds)
         if end_s is None:

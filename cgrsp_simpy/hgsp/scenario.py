@@ -47,7 +47,7 @@ class HgspSubject(Subject):
     @property
     def is_random(self) -> bool:  # type: ignore[override]
         """Whether tasks or service times are random; if not, only searches are."""
-        return bool(self.model.noise) or not isinstance(self.model.source, Instance)
+        return self.model.noise > 0 or not isinstance(self.model.source, Instance)
 
     def draw(self, seed: int) -> Instance:
         """Return the tasks for a seed."""
@@ -205,7 +205,7 @@ class Scenario(Model):
     @property
     def is_certain(self) -> bool:
         """Whether everything happens as planned."""
-        return not (self.noise or self.delay_s)
+        return self.noise == 0 and self.delay_s == 0
 
     @property
     def resolved_source(self) -> Level | Instance:

@@ -163,8 +163,8 @@ class Plan:
             *(view.zones[number].usd_per_h for number in self.numbers),
         ]
         moved = any(abs(a - b) > MOVED * b for a, b in zip(now, self.prices))
-        away = view.checkpoints.moving_usd and view.at != self.at
-        return bool(moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
+        away = view.checkpoints.moving_usd > 0 and view.at != self.at
+        return (moved or away) and view.now_s >= self.made_s + PLANNED_H * HOUR_S
 
     def solved(self, most: int) -> npt.NDArray[np.int8]:
         """Return the best choices, by time left, idle or on demand, state and slack.

@@ -71,7 +71,7 @@ def closed_form(
     """
     require(
         errors == NO_ERRORS
-        or (policy.name == "sww" and not (errors.run_over or errors.run_under)),
+        or (policy.name == "sww" and errors.run_over == errors.run_under == 0),
         f"mispredictions of {policy.name}",
         ", ".join(f"{name}={share:g}" for name, share in vars(errors).items() if share),
         "none: formulas exist only for mispredicted waits of sww; simulate instead",
@@ -138,11 +138,11 @@ def _waiting(
     rate, mu = load.rate_per_s, 1 / load.service_s
     none = np.zeros(np.shape(servers))
     right = 1 - errors.wait_over
-    if not (rate and right):  # no job waits
+    if rate == 0 or right == 0:  # no job waits
         return none, none + errors.wait_over
     if policy.wait_s == math.inf:
         return mgc(rate, mu, servers, load.cv).wait_s, none  # Eq. 2; Eq. 23
-    if not policy.wait_s:
+    if policy.wait_s == 0:
         return none, erlang_b(servers, rate / mu)  # Section 3.2
     patience_s = policy.wait_s if as_printed else policy.wait_s / load.kappa
     queue = mmc_patience(rate * right, mu, servers, patience_s)  # Lemma 3.1, Eq. 12

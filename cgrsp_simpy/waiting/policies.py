@@ -134,7 +134,7 @@ class SharedView(View):
 
     @property
     def full(self) -> bool:
-        return not self._book.most_cores
+        return self._book.most_cores == 0
 
     def rooms(self, job: Job) -> list[int]:
         return [
@@ -196,7 +196,7 @@ class WaitingPolicy:
     @property
     def rents(self) -> bool:
         """Whether jobs may run on demand; False only for ajw."""
-        return self.wait_s < math.inf or bool(self.short_s)
+        return self.wait_s < math.inf or self.short_s > 0
 
 
 def ajw() -> WaitingPolicy:

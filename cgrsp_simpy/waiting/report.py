@@ -128,7 +128,7 @@ class Tally:
         ).T
         edges_s = np.maximum.accumulate(self._edges_s)
         span_s = np.concatenate([[edges_s[-1] - edges_s[0]], np.diff(edges_s)])
-        if not rent[0]:
+        if rent[0] == 0:
             raise InputError(
                 "the price per hour of work is undefined: the"
                 " counted jobs run for 0 s, or their rent is 0"

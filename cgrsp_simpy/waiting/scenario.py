@@ -269,7 +269,7 @@ class Scenario(Model):
     def __post_init__(self) -> None:
         chosen("order", self.order, ORDERS)
         require(
-            bool(self.number) or self.policy.rents,
+            self.number > 0 or self.policy.rents,
             "machines",
             self.machines,
             "at least one",
@@ -321,7 +321,7 @@ class Scenario(Model):
         waits, runs = stream(seed, "wait predictions"), stream(seed, "run predictions")
         for chunk in self.source.chunks(seed):
             predictions = self._predictions(chunk.run_s, waits, runs)
-            fits_fixed = np.full(len(predictions), bool(self.number))
+            fits_fixed = np.full(len(predictions), self.number > 0)
             if not isinstance(self.machines, int):
                 chunk = chunk._replace(memory_gb=exact_gb(chunk.memory_gb))
                 fits_fixed = fits(chunk.cores, chunk.memory_gb, self.machines)
@@ -341,7 +341,7 @@ class Scenario(Model):
             predictions[draws >= 1 - errors.wait_under] = MISLED
             predictions[draws < errors.wait_over] = RENTS_AT_ONCE
         short = run_s < policy.short_s
-        if policy.short_s and (errors.run_over or errors.run_under):
+        if policy.short_s > 0 and (errors.run_over or errors.run_under):
             draws = runs.random(len(run_s))
             short = np.where(short, draws >= errors.run_over, draws < errors.run_under)
         predictions[short] = RENTS_AT_ONCE
@@ -503,7 +503,7 @@ class Scenario(Model):
     def unsteady(self) -> str:
         """Why generated jobs on whole machines have no steady state, or ""."""
         arguments = self._closed_form_arguments()
-        if arguments is None or not self.machines:
+        if arguments is None or self.machines == 0:
             return ""
         steady = math.isfinite(closed_form(*arguments).wait_s)
         return "" if steady else unsteady(*arguments)
@@ -516,11 +516,10 @@ class Scenario(Model):
         machines, without mispredictions other than of waits under sww.
         """
         arguments, errors = self._closed_form_arguments(), self.errors
-        covered = errors == NO_ERRORS or (
-            self.policy.name == "sww" and not (errors.run_over or errors.run_under)
-        )
+        runs_right = errors.run_over == errors.run_under == 0
+        covered = errors == NO_ERRORS or (runs_right and self.policy.name == "sww")
         plain = self.recursive and not self.work_conserving
-        if arguments is None or not (self.machines and covered and plain):
+        if arguments is None or self.machines == 0 or not (covered and plain):
             return None
         state = closed_form(*arguments, self.prices, errors)
         row = {name: float(getattr(state, name)) for name in WaitingReport.shown[:3]}

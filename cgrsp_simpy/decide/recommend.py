@@ -351,7 +351,7 @@ def least_figures(scenario: Scenario, seed: int) -> dict[str, float]:
     # under other terms a later dispatch has another delay, or finds a warm instance
     share = drawn["delay"] if scenario.terms == THESIS_TERMS else 0.0 * drawn["delay"]
     delays_s = [low + (high - low) * share for low, high in scenario.market.delay_s]
-    delay_s = np.min(delays_s, axis=0) * (not scenario.terms.warm_s)
+    delay_s = np.min(delays_s, axis=0) * (scenario.terms.warm_s == 0)
     fastest_s = np.min([gpu.mean_execution_s for gpu in scenario.gpus], axis=0)
     start_s = columns["submit_s"] + delay_s
     service_s = fastest_s[columns["complexity"] - 1] * drawn["service"]

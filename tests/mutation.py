@@ -838,7 +838,7 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "a run uses nothing of an interval that it only touches",
     (
         "decide/dispatches.py",
-        "return KNOWN[stock.status(gpu, at_s, 1.0)]",
+        "return KNOWN[self._stock.status(gpu, at_s, 1.0)]",
     ): "of stock that persists the variate of a job is not used",
     (
         "decide/dispatches.py",
@@ -1063,15 +1063,13 @@ EQUAL: dict[tuple[str, str], str] = {
             ],
             "waiting": [
                 "abs(over[-1] - njw) <= abs(over[0] - njw),",
-                'in_vain[10] <= wait_s["sww"][10],',
+                "all_under[AT_90] <= sww[AT_90],",
                 "ajw[0] >= ljw[0] and ajw[1] < ljw[1],",
                 "ajw[0] > ljw[0] and ajw[1] <= ljw[1],",
                 "return all(np.all(b < a + 1e-9) for a, b in pairwise(values))",
                 "share_pct >= log_pct,",
                 "PATIENCE_S / 3600 <= 2 * CLUSTER_WAIT_H,",
                 "1 / slower_s >= 1 / SERVICE_S,",
-                '*(ljw[0] <= price["njw"][at], f"{ljw[0]:.3f};'
-                " NJW {price['njw'][at]:.3f}\"),",
             ],
         }.items()
         for line in lines

@@ -257,8 +257,7 @@ def finite_source(
     def probabilities(number: int) -> Floats:
         up = np.arange(1, number + 1)
         steps = np.log((number - up + 1) * load / np.minimum(up, servers_of))
-        empty = np.zeros((*numbers.shape, 1))
-        logs = np.concatenate([empty, steps.cumsum(-1)], -1)
+        logs = np.concatenate([np.zeros((*numbers.shape, 1)), steps.cumsum(-1)], -1)
         weights = np.exp(logs - logs.max(-1, keepdims=True))
         return np.asarray(weights / weights.sum(-1, keepdims=True))
 

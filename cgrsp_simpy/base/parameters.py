@@ -210,8 +210,7 @@ def schema_of(hint: Any) -> Any:
         items = [schema_of(part) for part in parts if part is not Ellipsis]
         return core_schema.tuple_schema(items, variadic_item_index=variadic)
     if origin is Sequence:
-        items = [schema_of(parts[0])]
-        listing = core_schema.tuple_schema(items, variadic_item_index=0)
+        listing = core_schema.tuple_schema([schema_of(parts[0])], variadic_item_index=0)
         return prepared(as_tuple)(listing, hint)
     if origin is Mapping:
         return core_schema.dict_schema(*map(schema_of, parts))

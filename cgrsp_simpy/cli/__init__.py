@@ -168,8 +168,7 @@ class Visible(logging.Formatter):
 
 def command_of(verb: str) -> Command:
     """Return the command of a verb."""
-    module = import_module(f"{__name__}.{VERBS[verb][0]}")
-    return cast(Command, module.COMMANDS[verb])
+    return cast(Command, import_module(f"{__name__}.{VERBS[verb][0]}").COMMANDS[verb])
 
 
 def parser_of(verb: str) -> Parser:
@@ -236,8 +235,7 @@ def completion(shell: str) -> str:
         raise InputError(
             'completion needs shtab: pip install ".[completion]" in a clone'
         ) from None
-    shells = shtab.SUPPORTED_SHELLS
-    check_one_of("--completion", shell, shells)
+    check_one_of("--completion", shell, shtab.SUPPORTED_SHELLS)
     parser = argparse.ArgumentParser(prog="cgrsp")
     verbs = parser.add_subparsers(dest="verb")
     for verb, (_, summary) in VERBS.items():
@@ -362,8 +360,7 @@ def _end_at_second(number: int) -> None:
             function.argtypes = (ctypes.c_int, ctypes.c_void_p)
             function.restype = ctypes.c_void_p
         # the C function that records signals for Python
-        handler = libc.signal(number, None)
-        libc.sysv_signal(number, handler)
+        libc.sysv_signal(number, libc.signal(number, None))
 
 
 def _carried_out(args: argparse.Namespace) -> Answer:

@@ -101,17 +101,21 @@ def _bound(args: argparse.Namespace) -> Answer:
             return _frontier(args, worded, named, seeds, bin_s or BIN_S)
         (bounds,) = lower_bounds(scenario, [asked], seeds, args.workers, bin_s)
         rows, title, more = _bounded(scenario, objective, seeds, bounds)
-    content = document(
-        scenario.name,
-        rows,
-        parameters=worded.parameters,
-        seeds=seeds,
-        objective=objective,
-        **more,
-    )
     note = "\n".join(more.get("notes", ()))
     table = Table(f"{scenario.name}: {title}", cells_of(rows), note)
-    return formatted(args, content, rows, lambda: [table])
+    return formatted(
+        args,
+        document(
+            scenario.name,
+            rows,
+            parameters=worded.parameters,
+            seeds=seeds,
+            objective=objective,
+            **more,
+        ),
+        rows,
+        lambda: [table],
+    )
 
 
 def check_bounds(
@@ -248,21 +252,25 @@ def _frontier(
         titled = [{**row, "title": title} for row in rows]
         figures.FRONTIER.write(Path(args.report), titled)
         log.info("the figure is in %s", args.report)
-    least = [
-        {"price_min_a_pct": "inf" if price == inf else price, **plain_mean(value)}
-        for price, value in limits.means.items()
-    ]
-    content = document(
-        scenario.name,
-        rows,
-        parameters=worded.parameters,
-        alternatives=[*named],
-        seeds=seeds,
-        bin_min=bin_s / 60,
-        least=least,
-    )
     return formatted(
-        args, content, rows, lambda: _frontier_tables(scenario.name, rows, limits)
+        args,
+        document(
+            scenario.name,
+            rows,
+            parameters=worded.parameters,
+            alternatives=[*named],
+            seeds=seeds,
+            bin_min=bin_s / 60,
+            least=[
+                {
+                    "price_min_a_pct": "inf" if price == inf else price,
+                    **plain_mean(value),
+                }
+                for price, value in limits.means.items()
+            ],
+        ),
+        rows,
+        lambda: _frontier_tables(scenario.name, rows, limits),
     )
 
 
@@ -339,9 +347,8 @@ def _spread(row: Row, figure: str) -> str:
 def _advise(args: argparse.Namespace) -> Answer:
     prices = Prices(**group_of(args.words, "prices", Prices))
     spot_words = group_of(args.words, "spot", Spot)
-    both = len(spot_words) in (0, len(fields(Spot)))
     require(
-        both,
+        len(spot_words) in (0, len(fields(Spot))),
         "parameters of spot",
         ",".join(spot_words),
         "spot.share and spot.per_h, both or neither, such as spot.share=.4"

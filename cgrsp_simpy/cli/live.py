@@ -139,7 +139,7 @@ def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             zip(model.tolist(), wait_s.tolist()), first
         )
     ]
-    scores = [
+    return rows, [
         {
             "alternative": name,
             "pinball_s": waits.pinball_s(wait_s, quantiles),
@@ -147,7 +147,6 @@ def _waits(scenario: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         }
         for name, quantiles in (("model", model), ("control", control))
     ]
-    return rows, scores
 
 
 def _forecast(args: argparse.Namespace) -> Answer:

@@ -69,8 +69,12 @@ def _papers(args: argparse.Namespace) -> Answer:
     if args.action in ("tables", "figures") and not names:
         raise InputError(f"{args.action} requires a paper: {', '.join(PAPERS)}")
     if args.action in ("figures", "all"):
-        allowed = f"omitted with {args.action}"
-        require(args.format == "table", "--format", args.format, allowed)
+        require(
+            args.format == "table",
+            "--format",
+            args.format,
+            f"omitted with {args.action}",
+        )
     return ACTIONS[args.action](args, names)
 
 
@@ -186,9 +190,14 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
             *(entry.paper, entry.where, entry.statement, entry.ours),
         )
     rows = ledger.rows(entries)
-    content = document("papers", rows, summary=ledger.summary(entries))
     tables = ledger.tables(entries, args.all)
-    return formatted(args, content, rows, lambda: tables, int(bool(lost)))
+    return formatted(
+        args,
+        document("papers", rows, summary=ledger.summary(entries)),
+        rows,
+        lambda: tables,
+        int(bool(lost)),
+    )
 
 
 # ---- figures ----
@@ -240,19 +249,17 @@ def _sizes(args: argparse.Namespace, name: str, paper: Paper) -> dict[str, Any]:
 def _all(args: argparse.Namespace, names: Sequence[str]) -> Answer:
     if args.out is None:
         raise InputError("all requires --out DIR, the directory to write to")
-    manifest = make_all(
+    items = make_all(
         args.out, names or (*PAPERS,), args.seeds, executor_of(args), args.style
-    )
-    items = manifest["items"]
+    )["items"]
     failed = [item for item in items if item["error"]]
     lines = [
         f"{item['paper']}, {item['kind']} {item['id']}: {item['error']}"
         for item in failed
     ]
-    files = sum(len(item["files"]) for item in items)
     lines.append(
         f"{Path(args.out) / 'manifest.md'}: {many(len(items), 'item')},"
-        f" {many(files, 'file')}"
+        f" {many(sum(len(item['files']) for item in items), 'file')}"
     )
     return Answer("\n".join(lines), int(bool(failed)))
 

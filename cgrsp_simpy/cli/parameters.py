@@ -87,8 +87,12 @@ def _parameters(args: argparse.Namespace) -> Answer:
         require(not is_there(args.out), "--out", out, allowed)
         write_whole(args.out, file_text(scenario).encode())
     if args.schema:
-        allowed = "omitted if --schema is given, which prints JSON"
-        require(args.format == "table", "--format", args.format, allowed)
+        require(
+            args.format == "table",
+            "--format",
+            args.format,
+            "omitted if --schema is given, which prints JSON",
+        )
         return Answer(json_text(file_schema(scenario)))
     rows = [*_rows(subject_of(scenario).parameters), *_of_files(scenario)]
     columns = ["name", "value", "unit", "meaning"]
@@ -105,9 +109,13 @@ def _listed(
     """Return rows in the requested format; lines: the rows for a terminal."""
     if args.format == "table":
         return Answer("\n".join(map(visible, lines)))
-    content = document(worded.scenario.name, rows, parameters=worded.parameters)
     table = Table(worded.scenario.name, [columns, *([*row.values()] for row in rows)])
-    return formatted(args, content, rows, lambda: [table])
+    return formatted(
+        args,
+        document(worded.scenario.name, rows, parameters=worded.parameters),
+        rows,
+        lambda: [table],
+    )
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:

@@ -92,8 +92,12 @@ def _policies(args: argparse.Namespace) -> list[str]:
 
 def _by_formula(args: argparse.Namespace) -> Answer:
     for word in args.words:
-        allowed = "omitted: plans by formula do not use a log; use cgrsp plan LOG"
-        require(not word.startswith("trace="), "parameter", word, allowed)
+        require(
+            not word.startswith("trace="),
+            "parameter",
+            word,
+            "omitted: plans by formula do not use a log; use cgrsp plan LOG",
+        )
     worded = Worded("waiting", args.words)
     scenario = worded.single("plan")
     _check_words(worded, FORMULA)
@@ -145,15 +149,19 @@ def _formula_answer(
     cells = [
         [name, *(f"{row[key]:.6g}" for key in names)] for name, row in figures.items()
     ]
-    content = document(
-        "waiting, by formula",
-        [{"alternative": name, **row} for name, row in figures.items()],
-        parameters=worded.parameters,
-        alternatives=[*figures],
-    )
     rows = [{"policy": name, **row} for name, row in figures.items()]
     table = Table("steady state by formula", [["policy", *names], *cells])
-    return formatted(args, content, rows, lambda: [table])
+    return formatted(
+        args,
+        document(
+            "waiting, by formula",
+            [{"alternative": name, **row} for name, row in figures.items()],
+            parameters=worded.parameters,
+            alternatives=[*figures],
+        ),
+        rows,
+        lambda: [table],
+    )
 
 
 # ---- of a log ----
@@ -175,8 +183,12 @@ def _of_log(args: argparse.Namespace) -> Answer:
     require(len(machines) <= 1, "machine", " and ".join(machines), "given only once")
     machine = "".join(machines)
     for word in words:
-        allowed = "machine=CORES or machine=CORESxGB; their number is planned"
-        require(not word.startswith("machines="), "parameter", word, allowed)
+        require(
+            not word.startswith("machines="),
+            "parameter",
+            word,
+            "machine=CORES or machine=CORESxGB; their number is planned",
+        )
     if (args.limit is None) == (args.budget is None):
         raise InputError("give one of --limit NAME=TIME and --budget AMOUNT")
     whole = machine == "whole"
@@ -237,17 +249,22 @@ def _planned_answer(
             f" this plan is at most {planned.regret:.1%} dearer than the best"
         )
     title = f"{planned}\n\n{load}\n\nleast money for a wait"
-    content = document(
-        name,
-        [{**row, "policy": str(row["policy"])} for row in planned.frontier],
-        parameters=parameters,
-        alternatives=args.policies or [*POLICIES],
-        seeds=[args.seed or 0],
-        plan={**asdict(planned), "policy": policy_text(planned.policy)},
-    )
     table = Table(title, [list(names), *cells])
     status = int(bool(planned.reason))
-    return formatted(args, content, planned.frontier, lambda: [table], status)
+    return formatted(
+        args,
+        document(
+            name,
+            [{**row, "policy": str(row["policy"])} for row in planned.frontier],
+            parameters=parameters,
+            alternatives=args.policies or [*POLICIES],
+            seeds=[args.seed or 0],
+            plan={**asdict(planned), "policy": policy_text(planned.policy)},
+        ),
+        planned.frontier,
+        lambda: [table],
+        status,
+    )
 
 
 GOAL = "goal: for a log, --limit or --budget"

@@ -69,9 +69,13 @@ def _report(args: argparse.Namespace) -> Answer:
         row | {"low_pct_by_hour": list(hour.values())[1:]}
         for row, hour in zip(rows, hours)
     ]
-    content = document(", ".join(map(str, args.files)), figures)
     by_hour = _table("share of Low stock by hour of day, %", hours, digits=0)
-    return formatted(args, content, merged, lambda: [_table("", rows), by_hour])
+    return formatted(
+        args,
+        document(", ".join(map(str, args.files)), figures),
+        merged,
+        lambda: [_table("", rows), by_hour],
+    )
 
 
 def _summary(polls: Polls) -> Row:
@@ -128,12 +132,16 @@ def _fit(args: argparse.Namespace) -> Answer:
         "snapshots | model: mean runs, hours, shares, %, and correlations of the status"
     ]
     heads += ["the second half of the snapshots | the model of the first"] * bool(later)
-    content = document(", ".join(map(str, args.files)), rows, second_halves=later)
     shown = [
         _table(head, [_beside(row) for row in half])
         for head, half in zip(heads, (rows, later))
     ]
-    return formatted(args, content, rows, lambda: shown)
+    return formatted(
+        args,
+        document(", ".join(map(str, args.files)), rows, second_halves=later),
+        rows,
+        lambda: shown,
+    )
 
 
 def _beside(row: Row) -> Row:

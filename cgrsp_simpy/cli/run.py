@@ -390,8 +390,7 @@ def _compare(args: argparse.Namespace) -> Answer:
     policies = policies_given(args, subject)
     subject.check_effective(worded.names, policies)
     seeds = seeds_of(args, SEEDS, subject.is_random_under(policies))
-    jobs = subject.work_of(policies) * len(seeds)
-    check_work(args, jobs, per_s=subject.pace_per_s)
+    check_work(args, subject.work_of(policies) * len(seeds), per_s=subject.pace_per_s)
     if args.by is not None:
         named = check_policies(policies, scenario)
         rows = by_column(scenario, named, seeds, args.by)

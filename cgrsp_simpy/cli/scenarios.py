@@ -190,8 +190,12 @@ def source_of(name: str, words: Words) -> Any:
     require(not is_folder, "scenario", name, f"a name or a file, not a folder: {NAMES}")
     check_one_of("scenario", short if short in VARIED else name, names)
     if name in DAYS:
-        allowed = "omitted with a day; to use a log, write rental trace=LOG"
-        require("trace" not in words, "parameter", "trace", allowed)
+        require(
+            "trace" not in words,
+            "parameter",
+            "trace",
+            "omitted with a day; to use a log, write rental trace=LOG",
+        )
         return _on_market(day(words.take("name") or name), words)
     if name == "month":
         from cgrsp_simpy.decide.month import month  # loads SciPy
@@ -207,9 +211,11 @@ def source_of(name: str, words: Words) -> Any:
             )
         return READERS[short](variant, words)
     for word in words:
-        allowed = "given only together with trace=LOG"
         require(
-            word.partition(".")[0] not in ("log", "qos"), "parameter", word, allowed
+            word.partition(".")[0] not in ("log", "qos"),
+            "parameter",
+            word,
+            "given only together with trace=LOG",
         )
     return scenario_class(short)(*filter(None, [variant]))
 
@@ -258,21 +264,23 @@ def _on_market(scenario: Any, words: Words) -> Any:
     if memory_gb:
         least_gb = value_of(memory_gb, float)
         check_number("gpus.memory_gb", least_gb, least=0)
-        allowed = "given only together with gpus=FILE.csv"
         require(
             words.get("gpus", "").endswith(".csv"),
             "parameter",
             "gpus.memory_gb",
-            allowed,
+            "given only together with gpus=FILE.csv",
         )
         gpus = read_gpus(words.take("gpus"), least_gb)
-        slots = len(scenario.slots)
-        scenario = subject_of(scenario).varied(gpus=gpus, slots=slots)
+        scenario = subject_of(scenario).varied(gpus=gpus, slots=len(scenario.slots))
     files = words.take("market")
     if not files:
         return scenario
-    allowed = "omitted unless the scenario has rented slots"
-    require(isinstance(scenario, Scenario), "parameter", "market", allowed)
+    require(
+        isinstance(scenario, Scenario),
+        "parameter",
+        "market",
+        "omitted unless the scenario has rented slots",
+    )
     parameters = subject_of(scenario).parameters
     types = {
         word.partition(".")[2]: words.take(word)

@@ -86,8 +86,9 @@ def _lectures(args: argparse.Namespace) -> Answer:
         browser.write(Path(args.browser), [*lectures.values()], Path(args.pyodide))
         return Answer(str(Path(args.browser) / "index.html"))
     if name is None:
-        allowed = "given together with the number of a lecture"
-        require(not option, option, target, allowed)
+        require(
+            not option, option, target, "given together with the number of a lecture"
+        )
         return Answer(_listed(scripts))
     require(
         name in lectures or _sources().is_dir(),
@@ -107,8 +108,7 @@ def _lectures(args: argparse.Namespace) -> Answer:
     answers = _answers(scripts[name]) if args.with_answers else None
     if not option:
         return Answer(scripts[name].read_text(encoding="utf-8").rstrip("\n"))
-    files = _files(option, name, scripts[name], answers)
-    return _written(name, option, target, files)
+    return _written(name, option, target, _files(option, name, scripts[name], answers))
 
 
 def _listed(scripts: dict[str, Path]) -> str:

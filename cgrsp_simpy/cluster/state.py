@@ -150,8 +150,12 @@ class State(state.State):
         super().__post_init__()
         for job in self.running:
             times = [job.submit_s, job.start_s, self.now_s]
-            allowed = "in the order submission, start, now"
-            require(times == sorted(times), f"times of job {job.id}", times, allowed)
+            require(
+                times == sorted(times),
+                f"times of job {job.id}",
+                times,
+                "in the order submission, start, now",
+            )
         nodes = [entry.node for entry in self.closed]
         require(len({*nodes}) == len(nodes), "closed", nodes, "different nodes")
 
@@ -160,8 +164,9 @@ class State(state.State):
         return sum(self.now_s - job.start_s > job.estimate_s for job in self.running)
 
     def resumed(self, scenario: Scenario) -> Resumed:
-        allowed = "a Scenario of a cluster"
-        require(type(scenario) is Scenario, "scenario", scenario, allowed)
+        require(
+            type(scenario) is Scenario, "scenario", scenario, "a Scenario of a cluster"
+        )
         return Resumed(**table_of(scenario), state=self)
 
     @classmethod
@@ -260,8 +265,12 @@ class Resumed(Scenario, state.FromState):
             require(entry.node < nodes, "node of closed", entry.node, allowed)
         for job in self.state.jobs:
             has_gpus = job.gpus > 0 or bool(self.cluster.cores)
-            allowed = "a whole number >= 1, since the cluster has no cores"
-            require(has_gpus, f"gpus of job {job.id}", job.gpus, allowed)
+            require(
+                has_gpus,
+                f"gpus of job {job.id}",
+                job.gpus,
+                "a whole number >= 1, since the cluster has no cores",
+            )
         used = Counter[int]()
         for job in self.state.running:
             self._check_place(job)

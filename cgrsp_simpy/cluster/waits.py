@@ -261,8 +261,7 @@ def rolling_forecast(known: KnownWaits, first: int) -> Floats:
             model = _model(level)
             model.fit(known.features[before], known.wait_s[before])
             raw[begin:end, place] = model.predict(known.features[begin:end])
-    raw = np.sort(np.maximum(raw, 0.0), axis=1)
-    return _stretched(known, raw, first)[first:]
+    return _stretched(known, np.sort(np.maximum(raw, 0.0), axis=1), first)[first:]
 
 
 def _model(level: float) -> Any:

@@ -191,14 +191,13 @@ class Servers:
     def platform(self) -> Platform:
         """Return the platform of these GPUs."""
         server = np.arange(self.gpus) // self.per_server
-        bandwidth = np.where(
-            server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s
-        )
         return Platform(
             np.resize(self.tflops, self.gpus),
             np.full(self.gpus, whole_mb(self.memory_gb)),
             server,
-            bandwidth,
+            np.where(
+                server[:, None] == server, self.intra_gb_per_s, self.inter_gb_per_s
+            ),
             name=self.name,
             contention=self.contention,
         )

@@ -191,8 +191,9 @@ def limits_of(scenario: Scenario, target: str | None) -> dict[str, float]:
         figure = known[name.strip()]
         require(figure not in limits, "target", target, "different figures")
         is_share = most.strip()[-1] != "%" or figure.endswith("_pct")
-        allowed = f"a limit without %: {figure} is not a percentage"
-        require(is_share, "target", part, allowed)
+        require(
+            is_share, "target", part, f"a limit without %: {figure} is not a percentage"
+        )
         limits[figure] = float(most.rstrip("% "))
     return limits
 

@@ -128,8 +128,12 @@ def with_gaps(study: Comparison, executor: Executor | int | None = None) -> Comp
     since the mean over draws is random.
     """
     scenario: Any = study.scenario
-    allowed = "a scenario of rented slots: for others no bound is known"
-    require(isinstance(scenario, Scenario), "scenario", scenario, allowed)
+    require(
+        isinstance(scenario, Scenario),
+        "scenario",
+        scenario,
+        "a scenario of rented slots: for others no bound is known",
+    )
     bounds: dict[str, dict[int, float]] = {}
     computed = lower_bounds(scenario, list(OBJECTIVES.values()), study.seeds, executor)
     for figure, per_seed in zip(OBJECTIVES, computed):

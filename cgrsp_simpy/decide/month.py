@@ -87,11 +87,10 @@ class MonthRun(HasRows):
             len(scenarios[month_day.kind].slots) * totals.end_s
             for month_day, totals in self.days
         )
-        jobs = sum(
-            scenarios[month_day.kind].workload.jobs for month_day, _ in self.days
-        )
         return figures(
-            reduce(add, (totals for _, totals in self.days)), jobs, capacity_s
+            reduce(add, (totals for _, totals in self.days)),
+            sum(scenarios[month_day.kind].workload.jobs for month_day, _ in self.days),
+            capacity_s,
         )
 
     def rows(self) -> list[Row]:
@@ -346,8 +345,9 @@ def month(
     ----------
     Thesis Section 5.6.
     """
-    allowed = "a function of the name of a day type"
-    require(callable(scenario), "scenario", scenario, allowed)
+    require(
+        callable(scenario), "scenario", scenario, "a function of the name of a day type"
+    )
     require(isinstance(mix, Mapping), "mix", mix, "a mapping of day types to shares")
     scenarios = {kind: scenario(kind, **more) for kind in mix}
     for day_scenario in scenarios.values():

@@ -149,8 +149,7 @@ def line_of(error: BaseException, origins: Sequence[str] = ("user", "package")) 
     """
     lines = dict[str, str]()
     for frame, line in traceback.walk_tb(error.__traceback__):
-        name = Path(frame.f_code.co_filename).name
-        lines[_owner(frame)] = f" ({name}, line {line})"
+        lines[_owner(frame)] = f" ({Path(frame.f_code.co_filename).name}, line {line})"
     return next((lines[origin] for origin in origins if origin in lines), "")
 
 

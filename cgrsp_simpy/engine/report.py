@@ -88,15 +88,14 @@ def columns_of(run: Any) -> dict[str, Any]:
     `Report.rows`.
     """
     jobs, parts = run.jobs, run.parts()
-    resources = [
-        " ".join(
-            f"{number}" if amount == 1 else f"{number}:{amount:g}"
-            for number, amount in parts.get(job, ())
-        )
-        for job in jobs["job"].tolist()
-    ]
     return {name: jobs[name] for name in jobs.dtype.names or ()} | {
-        "resources": resources
+        "resources": [
+            " ".join(
+                f"{number}" if amount == 1 else f"{number}:{amount:g}"
+                for number, amount in parts.get(job, ())
+            )
+            for job in jobs["job"].tolist()
+        ]
     }
 
 

@@ -60,8 +60,12 @@ def declared_by(model: Any) -> tuple[ResourceSpec, ...]:
     valid = isinstance(specs, Iterable) and all(
         type(spec) is ResourceSpec for spec in listed
     )
-    allowed = "resources, such as those of cg.slots(...) or cg.pools(...)"
-    require(valid, f"resources() of {model.name}", specs, allowed)
+    require(
+        valid,
+        f"resources() of {model.name}",
+        specs,
+        "resources, such as those of cg.slots(...) or cg.pools(...)",
+    )
     return listed
 
 

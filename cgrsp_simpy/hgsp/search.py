@@ -93,9 +93,8 @@ def state_of(start: Schedule) -> State:
     finish_s[:, 0] = jobs.free_s
     size = np.array([len(sequence) for sequence in start.sequences()], np.int64)
     columns = np.array([jobs.arrival_s, jobs.deadline_s, jobs.weight]).T
-    rows = np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T])
     arrays = (
-        rows,
+        np.array([np.column_stack([columns, times_s]) for times_s in jobs.times_s.T]),
         tasks,
         finish_s,
         np.zeros((m, n + 1)),

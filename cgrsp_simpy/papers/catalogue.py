@@ -73,9 +73,12 @@ def thesis(
     statements = ledger.of_paper("thesis", entries(seeds, executor, ids, out))
     rows = ledger.rows(statements)
     summary = ledger.summary(statements)
-    content = document("thesis", rows, seeds=range(seeds or 0), summary=summary)
     verdicts = Table("Verdicts", cells_of(summary))
-    return Output(content, rows, [*ledger.by_place(statements), verdicts])
+    return Output(
+        document("thesis", rows, seeds=range(seeds or 0), summary=summary),
+        rows,
+        [*ledger.by_place(statements), verdicts],
+    )
 
 
 @checked
@@ -107,10 +110,11 @@ def cluster(
         for row in rows
     ]
     table = Table("Table II", cells_of(shown, short_text), NOTE_OF_CLUSTER)
-    content = document(
-        "cluster", rows, seeds=range(seeds), verdicts=ledger.rows(verdicts)
+    return Output(
+        document("cluster", rows, seeds=range(seeds), verdicts=ledger.rows(verdicts)),
+        rows,
+        [table, ledger.listed("Verdicts", verdicts)],
     )
-    return Output(content, rows, [table, ledger.listed("Verdicts", verdicts)])
 
 
 @checked
@@ -128,16 +132,22 @@ def hgsp(
     for name in policies:
         check_one_of("policy", name, SCHEDULERS)
     rows = table_one(tasks, range(seeds), policies, executor)
-    content = document("hgsp", rows, alternatives=[*policies], seeds=range(seeds))
     cells = cells_of(rows, lambda value: short_text(value) if value == value else "-")
-    return Output(content, rows, [Table("Table I", cells)])
+    return Output(
+        document("hgsp", rows, alternatives=[*policies], seeds=range(seeds)),
+        rows,
+        [Table("Table I", cells)],
+    )
 
 
 def llm() -> Output:
     """Reproduce Table II by the authors' loop, with and without its double count."""
     rows = table_two()
-    content = document("llm", rows, note=NOTE_OF_LLM)
-    return Output(content, rows, [Table("Table II", cells_of(rows), NOTE_OF_LLM)])
+    return Output(
+        document("llm", rows, note=NOTE_OF_LLM),
+        rows,
+        [Table("Table II", cells_of(rows), NOTE_OF_LLM)],
+    )
 
 
 def dag(
@@ -168,8 +178,11 @@ def dag(
         )
     ]
     title = f"{scenario}: correlation of SPD and FTG, {pairs} pairs of random plans"
-    content = document("dag", rows, seeds=[seed])
-    return Output(content, rows, [Table(title, cells_of(rows, short_text))])
+    return Output(
+        document("dag", rows, seeds=[seed]),
+        rows,
+        [Table(title, cells_of(rows, short_text))],
+    )
 
 
 # ---- the papers ----

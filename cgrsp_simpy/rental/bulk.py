@@ -226,12 +226,11 @@ def compiled_rule(kind: Any, function: Any) -> Any:
         for name in names
     ]
     code, more = function.__code__, LAYOUT[kind]
-    constants = [repr(function.__globals__.get(name)) for name in code.co_names]
     parts = (
         code.co_code,
         code.co_consts,
         code.co_names,
-        constants,
+        [repr(function.__globals__.get(name)) for name in code.co_names],
         inputs,
         more,
         numba.__version__,

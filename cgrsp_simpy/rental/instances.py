@@ -103,8 +103,9 @@ class Renting:
         self.view.on_decision(self.env.now)
         kept_s = answers.ask(self._keep_s, self.view, SlotView(slot, gpu))
         if not isinstance(kept_s, Real) or not float(kept_s) >= 0:
-            allowed = "that must be a number >= 0"
-            raise answers.wrong(f"keeps slot {slot} for {kept_s!r} s; {allowed}")
+            raise answers.wrong(
+                f"keeps slot {slot} for {kept_s!r} s; that must be a number >= 0"
+            )
         return min(self.terms.warm_s, float(kept_s))
 
 
@@ -434,7 +435,6 @@ class RentedJob:
             with_slots_s = self.delay_s + self.service_s + totals["restarting_s"]
             since_first_s = self.finish_s - self.first_dispatch_s
             totals["away_s"] = max(0.0, since_first_s - with_slots_s)
-        cost_usd = math.fsum(totals[f"{part}_usd"] for part in PARTS)
         self.run.live.record(
             self.job,
             slot,
@@ -442,7 +442,7 @@ class RentedJob:
             self.status,
             self.delay_s,
             self.service_s,
-            cost_usd,
+            math.fsum(totals[f"{part}_usd"] for part in PARTS),
             *[totals[name] for name in self.run.terms.columns],
         )
         self.all_paid.succeed()

@@ -175,12 +175,20 @@ class State(state.State):
         require(max(job.slots) < number, f"slots {name}", job.slots, allowed)
         start_s = self.now_s if job.start_s is None else job.start_s
         times = [job.submit_s, job.dispatch_s, start_s, self.now_s]
-        allowed = "in the order submission, dispatch, start, now"
-        require(times == sorted(times), f"times {name}", times, allowed)
+        require(
+            times == sorted(times),
+            f"times {name}",
+            times,
+            "in the order submission, dispatch, start, now",
+        )
 
     def resumed(self, scenario: Scenario) -> Resumed:
-        allowed = "a Scenario of rented slots"
-        require(type(scenario) is Scenario, "scenario", scenario, allowed)
+        require(
+            type(scenario) is Scenario,
+            "scenario",
+            scenario,
+            "a Scenario of rented slots",
+        )
         slots = round_robin(list(self.slots), scenario.gpus)
         return Resumed(**table_of(scenario) | {"slots": slots}, state=self)
 
@@ -236,8 +244,12 @@ class Resumed(Scenario, state.FromState):
         kinds = (PoissonWorkload, HourlyWorkload, JobList, LoggedWorkload)
         require(isinstance(self.workload, kinds), "workload", self.workload, allowed)
         series = [part.gpu for part in self.market.series]
-        allowed = "omitted: a state does not record the day of a series"
-        require(not series, "market.series", series, allowed)
+        require(
+            not series,
+            "market.series",
+            series,
+            "omitted: a state does not record the day of a series",
+        )
         for item in fields(Terms):
             value = getattr(self.terms, item.name)
             if item.name not in BILLING and value != item.default:
@@ -263,8 +275,12 @@ class Resumed(Scenario, state.FromState):
         within = entry.complexity <= levels
         require(within, f"complexity {name}", entry.complexity, allowed)
         twice = entry.estimate_s is not None and entry.complexity > 1
-        allowed = "omitted if estimate_s is given"
-        require(not twice, f"complexity {name}", entry.complexity, allowed)
+        require(
+            not twice,
+            f"complexity {name}",
+            entry.complexity,
+            "omitted if estimate_s is given",
+        )
         allowed = f"at most {number}, the number of slots"
         require(entry.gpus <= number, f"gpus {name}", entry.gpus, allowed)
         names = [part.name for part in self.workload.classes]
@@ -513,11 +529,10 @@ class Resumed(Scenario, state.FromState):
         self, job: Job, chosen: Any, reasons: Mapping[int, str]
     ) -> dict[str, Any]:
         slots = chosen if isinstance(chosen, Sequence) else (chosen,)
-        gpus = dict.fromkeys(slot.gpu.name for slot in slots)
         return {
             "job": job.id,
             "slots": [slot.index for slot in slots],
-            "gpu": "+".join(gpus),
+            "gpu": "+".join(dict.fromkeys(slot.gpu.name for slot in slots)),
             "reason": reasons.get(job.id, ""),
         }
 

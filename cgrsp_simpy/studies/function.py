@@ -88,8 +88,12 @@ def model(
         isinstance(metric, Metric) and metric.better in ("less", "more", "")
         for metric in metrics.values()
     )
-    allowed = "a mapping from names to cg.Metric, with better='less', 'more' or ''"
-    require(are_metrics, "figures", figures, allowed)
+    require(
+        are_metrics,
+        "figures",
+        figures,
+        "a mapping from names to cg.Metric, with better='less', 'more' or ''",
+    )
     return declare if function is None else declare(function)
 
 

@@ -235,14 +235,13 @@ class Identity:
             else _constant(constant)
             for constant in code.co_consts
         ]
-        names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
         return [
             code.co_code.hex(),
             code.co_exceptiontable.hex(),
             code.co_flags,
             code.co_argcount,
             constants,
-            names,
+            [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars],
         ]
 
     def _taken(
@@ -259,10 +258,9 @@ class Identity:
             name: vars(value)[name] for name in sorted(attributes & vars(value).keys())
         }
         file = Path(value.__file__ or "")
-        content = digest(file.read_bytes()) if file.is_file() else None
         return [
             value.__name__,
-            content,
+            digest(file.read_bytes()) if file.is_file() else None,
             {
                 name: self._taken(part, attributes, (*within, value))
                 for name, part in taken.items()

@@ -205,8 +205,7 @@ class ByValue(cloudpickle.Pickler):  # type: ignore[misc]
             return _cached, (value.__wrapped__, value.cache_parameters())
         if any(value is copy for copy in self._modules.values()):
             # with its package, for relative imports
-            package = {"__package__": value.__package__}
-            return ModuleType, (value.__name__,), package
+            return ModuleType, (value.__name__,), {"__package__": value.__package__}
         if (
             not isinstance(value, (FunctionType, type, ModuleType))
             or home(value) != "user"

@@ -271,8 +271,7 @@ class Runs:
         """Add the outcomes of a block; warn if a run was repeated and differs."""
         scenario, seed = block.scenario, block.seed
         for policy, outcome in zip(block.policies, outcomes):
-            key = policy_name(policy), seed
-            before = self._of(scenario).setdefault(key, outcome)
+            before = self._of(scenario).setdefault((policy_name(policy), seed), outcome)
             if before is not outcome:
                 _warn_if_different(scenario, policy, seed, before, outcome)
 

@@ -361,10 +361,9 @@ def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if len(text) <= 60:
         return text
-    many = isinstance(value, list)
     return (
         f"a list of {len(value)}, {text[:30]}...{text[-15:]}"
-        if many
+        if isinstance(value, list)
         else f"{text[:60]}..."
     )
 

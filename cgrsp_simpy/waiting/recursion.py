@@ -95,13 +95,13 @@ def started(
         state = [np.array(column, float) for column in ([], *free, [0.0, -math.inf])]
     state = list(map(rows, state))
     for chunk, predictions in foreseen:
-        patience_s = np.where(
-            predictions == RENTS_AT_ONCE,
-            0.0 if work_conserving else -math.inf,
-            policy.wait_s,
-        )
         limits = (
-            chunk.submit_s + patience_s,
+            chunk.submit_s
+            + np.where(
+                predictions == RENTS_AT_ONCE,
+                0.0 if work_conserving else -math.inf,
+                policy.wait_s,
+            ),
             _in_vain(predictions, policy),
             np.full(len(predictions), math.nan),
         )

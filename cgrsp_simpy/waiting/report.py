@@ -182,8 +182,7 @@ def most_at_once(claims: np.ndarray[Any, Any]) -> float:
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
     # at the same time, ends precede starts
-    running = np.cumsum(changes[np.lexsort((changes, times_s))])
-    return float(running.max(initial=1.0))
+    return float(np.cumsum(changes[np.lexsort((changes, times_s))]).max(initial=1.0))
 
 
 class WaitingReport(Report):

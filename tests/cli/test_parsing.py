@@ -103,7 +103,12 @@ REFUSED = {  # a command -> the content of its error line
     ],
     "run hectic --show a.avi": ["--show(='a.avi')", ".png"],
     "run hectic --show a.swf": ["only runs of cluster"],
-    "run hectic --show events --format json": ["--format(='json')", "--show events"],
+    **{
+        f"run hectic --show events --format {form}": [
+            f"--format(='{form}') must be omitted if --show events is given"
+        ]
+        for form in ("json", "csv")
+    },
     "run hectic --show step --format csv": ["--format(='csv')", "--show step"],
     "run hectic --show a.png --show a.png": ["--show(='a.png,a.png')", "different"],
     "parameters hectic --schema --format csv": ["--format(='csv')", "--schema"],

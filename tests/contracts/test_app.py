@@ -65,10 +65,6 @@ def errors(at):
     return [each.value for each in at.error]
 
 
-def images(at):
-    return [image for element in at.image for image in element.proto.imgs]
-
-
 def texts(at):
     """All texts and tables of the page."""
     elements = [*at.markdown, *at.caption, *at.code, *at.warning, *at.info, *at.error]
@@ -167,7 +163,11 @@ def test_a_day_shows_means_over_seeds_before_and_after_a_change_and_its_runs(pag
     for name in ("Gantt", "Queue", "Resources"):
         at = then(at, radio={"picture": name})
         assert len(at.image) == 2 and not at.get("iframe")
-        assert all(re.match("Plot: .+, .+", image.alt) for image in images(at))
+        assert all(
+            re.match("Plot: .+, .+", image.alt)
+            for element in at.image
+            for image in element.proto.imgs
+        )
     assert errors(at) == []
 
 

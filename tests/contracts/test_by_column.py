@@ -188,10 +188,9 @@ CASES = {
         key=("task_name", "node"),
     ),
 }
-every_module = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-@every_module
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_reports_by_a_column_are_of_its_rows_and_add_up_to_the_whole(case, file):
     rows = case.rows(Random(0))
     run = cg.simulate(case.scenario(path_of(file, rows)), case.policy)

@@ -28,10 +28,11 @@ VARIANTS = [
     "ordered:by=shortest,blocked=wait",
     "ordered:by=shortest,blocked=backfill",
 ]
-ALL = [*cg.cluster.SCHEDULERS, *VARIANTS]
 # keep GPUs idle for jobs that wait
 HOLD = ("fifo", "easy", "conservative", "multifactor", *VARIANTS[-2:])
-every_scheduler = pytest.mark.parametrize("scheduler", ALL)
+every_scheduler = pytest.mark.parametrize(
+    "scheduler", [*cg.cluster.SCHEDULERS, *VARIANTS]
+)
 placements = st.sampled_from(list(PLACEMENTS.values()))
 
 

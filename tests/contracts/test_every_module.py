@@ -110,13 +110,6 @@ CASES = {
 every_module = pytest.mark.parametrize(
     "case", [pytest.param(make, id=name) for name, make in CASES.items()]
 )
-slow_but_rental = pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "rental"))
-        for name, make in CASES.items()
-    ],
-)
 
 
 @pytest.fixture
@@ -176,7 +169,13 @@ def test_policies_are_compared_swept_and_kept(case, tmp_path):
     )
 
 
-@slow_but_rental
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "rental"))
+        for name, make in CASES.items()
+    ],
+)
 def test_two_processes_give_the_same_rows_with_functions_and_lambdas_too(
     case, own_file
 ):

@@ -28,7 +28,6 @@ VARIANTS = [
     "rh:gate=0",
     "cadr:critical_ratio=1",
 ]
-every_tiered = pytest.mark.parametrize("policy", TIERED + VARIANTS)
 
 
 def general(policy):
@@ -133,7 +132,7 @@ def answer(policy, moment):
 
 
 @pytest.mark.quick_cases(5)
-@every_tiered
+@pytest.mark.parametrize("policy", TIERED + VARIANTS)
 @QUICK
 @given(moment=any_moment)
 def test_fronts_of_classes_give_the_first_of_any_queue(policy, moment):
@@ -231,7 +230,6 @@ def covert(slack_s, e, mean_s):
 
 
 INDICES = {"c-mu": c_mu, "atc": atc, "covert": covert}
-every_index = pytest.mark.parametrize("policy", INDICES)
 
 
 def by_index(policy):
@@ -258,15 +256,11 @@ def by_index(policy):
     return order
 
 
-def scanned(policy):
-    """The policy by its definition."""
-    return cg.ListPolicy(by_index(policy), cg.make_policy(policy).place, policy)
-
-
-@every_index
+@pytest.mark.parametrize("policy", INDICES)
 @QUICK
 @given(moment=any_moment)
 def test_orders_by_an_index_equal_a_scan_of_the_queue(policy, moment):
     view = view_of(moment)
     assert list(cg.make_policy(policy).order(view)) == by_index(policy)(view)
-    assert answer(cg.make_policy(policy), moment) == answer(scanned(policy), moment)
+    scanned = cg.ListPolicy(by_index(policy), cg.make_policy(policy).place, policy)
+    assert answer(cg.make_policy(policy), moment) == answer(scanned, moment)

@@ -302,12 +302,6 @@ def test_a_name_has_the_colour_of_the_registry(module, id):
 # ---- Styles ----
 
 
-def texts_of(canvas):
-    return [
-        text for text in canvas.findobj(Text) if text.get_text() and text.get_visible()
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "id", "style", "width_mm"),
@@ -331,7 +325,11 @@ def test_a_journal_s_figure_is_as_wide_as_a_column_that_holds_it(
     canvas = canvas_of(module, id, style)
     assert 25.4 * canvas.get_size_inches()[0] == pytest.approx(width_mm)
     assert 25.4 * canvas.get_size_inches()[1] < 247  # a page of A4 with margins
-    sizes = [text.get_fontsize() for text in texts_of(canvas)]
+    sizes = [
+        text.get_fontsize()
+        for text in canvas.findobj(Text)
+        if text.get_text() and text.get_visible()
+    ]
     assert min(sizes) >= 7
     assert max(sizes) <= 9.6
     frame = canvas.bbox

@@ -16,9 +16,6 @@ import cgrsp_simpy as cg
 
 # later within an instant than SimPy's timeouts, whose priority is 1
 DECISION_PRIORITY, PATIENCE_PRIORITY = 2, 3
-some_seeds = pytest.mark.parametrize(
-    "seeds", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.slow)], ids=len
-)
 
 
 def drawn_program(seed):
@@ -337,7 +334,9 @@ class Bare:
                 self.request_decision()
 
 
-@some_seeds
+@pytest.mark.parametrize(
+    "seeds", [range(60), pytest.param(range(60, 1000), marks=pytest.mark.slow)], ids=len
+)
 def test_a_model_is_its_processes_in_bare_simpy(seeds):
     for seed in seeds:
         program = drawn_program(seed)

@@ -182,14 +182,6 @@ test_an_unknown_part_is_named_in_the_error = refusals(
 # ---- listings ----
 
 
-@pytest.mark.parametrize("form", ["json", "csv"])
-def test_events_are_not_listed_into_json_or_csv(form, capsys):
-    line = f"run hectic jobs=2 --show events --format {form}"
-    check_bad_input(
-        outcome(capsys, *line.split()), ["must be omitted if --show events is given"]
-    )
-
-
 @pytest.mark.parametrize("name", [".", "/", "../"])
 def test_a_file_without_a_name_is_not_written(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -12,10 +12,6 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.rental.view import SlotView, View
 from cgrsp_simpy.studies.subject import subject_of
 
-every_policy = pytest.mark.parametrize(
-    "policy", dict.fromkeys(["random", *cg.POLICIES, "rh:reserve=2,gate=100"])
-)
-
 TRACED = ("fifo", "cadr", "triage")  # the others: pytest -m slow
 # Prices and times with ties, so that the first slot registered must win them.
 TYPES = (
@@ -75,7 +71,9 @@ def random_over_all(view):
 
 
 @pytest.mark.quick_cases(4)
-@every_policy
+@pytest.mark.parametrize(
+    "policy", dict.fromkeys(["random", *cg.POLICIES, "rh:reserve=2,gate=100"])
+)
 @pytest.mark.parametrize("free_types", [False, True])
 @pytest.mark.parametrize("gangs", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_policy_that_looks_at_every_idle_slot_leaves_the_same_records(

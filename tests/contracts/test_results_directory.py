@@ -30,8 +30,10 @@ OTHERS: tuple[Callable[[Path], object], ...] = (
     partial(small, scenario=cg.day("quiet", 4)),
     partial(small, precision=0.9),
 )
-TEXTS = (b"", b"[[[6, 1", b"\xff\xfe", b"[]", b"{}", b"null", b"5", b'{"outcomes": 1}')
-TEXTS += (b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500)
+TEXTS = (
+    *(b"", b"[[[6, 1", b"\xff\xfe", b"[]", b"{}", b"null", b"5", b'{"outcomes": 1}'),
+    *(b"[" * 100_000, b'{"a":' * 500 + b"1" + b"}" * 500),
+)
 NUMBERS = (float("nan"), float("inf"), -1, 6.0000001, 1e9, "6", None, True)
 STOPS = (KeyboardInterrupt, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
 chunks_exist = precondition(lambda self: self.chunks())

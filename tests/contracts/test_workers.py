@@ -88,7 +88,6 @@ STUDIES = {
     "sweep": swept,
     "month": over_months,
 }
-each_study = pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 
 
 def text(study):
@@ -106,7 +105,7 @@ def expected():
 
 
 @pytest.mark.quick_cases(1)
-@each_study
+@pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES)
 def test_rows_do_not_depend_on_the_tasks(study, expected, monkeypatch):
     for seconds in (0.0, 0.005, SMALL_S):
         monkeypatch.setattr(module, "TASK_S", seconds)

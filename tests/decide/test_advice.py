@@ -509,16 +509,6 @@ def test_the_command_writes_a_report(capsys, tmp_path):
         assert line.replace("'", "&#x27;").replace("<", "&lt;") in page
 
 
-@pytest.mark.slow
-def test_the_load_is_a_factor_or_per_cent_more(capsys):
-    line = "advise normal jobs=10 --policies fifo --seeds 2 --format json --load"
-    rows = [
-        json.loads(output(capsys, *line.split(), load))["figures"]
-        for load in ("+50%", "1.5")
-    ]
-    assert rows[0] == rows[1]
-
-
 def test_a_folder_may_exist_or_not(tmp_path):
     for path in (tmp_path, tmp_path / "new" / "er"):
         check_folder(path)

@@ -230,7 +230,10 @@ def test_forecasts_are_calibrated(states):
         result = forecast(state, scenario, [policy], range(39))
         jobs = {int(job["job"]): job for job in run.jobs}
         waiting = {job.id for job in state.waiting}
-        times = [("empty", result.queue, empty_s_of(run, state))]
+        empty_s = queue_empty_s(
+            run.jobs["submit_s"], run.jobs["dispatch_s"], state.now_s
+        )
+        times = [("empty", result.queue, empty_s)]
         for row in result.jobs:
             job = jobs[row["job"]]
             times.append(("end", row, job["finish_s"]))
@@ -267,11 +270,6 @@ def test_forecasts_are_calibrated(states):
     chances, late = map(np.concatenate, zip(*missed))
     assert np.mean(late[chances < 0.05]) < 0.03
     assert np.mean(late[chances > 0.95]) > 0.97
-
-
-def empty_s_of(run, state):
-    """The first time from a state on at which no job of a run waits."""
-    return queue_empty_s(run.jobs["submit_s"], run.jobs["dispatch_s"], state.now_s)
 
 
 def test_alternatives_are_paired():

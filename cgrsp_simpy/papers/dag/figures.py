@@ -532,8 +532,7 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         used = {row["gpu"] for row in selected}
         names = [f"GPU {gpu}" if gpu in used else f"GPU {gpu}, idle" for gpu in gpus]
         ax.set(ylim=(len(gpus) - 0.5, -0.5), yticks=gpus, yticklabels=names)
-        end_s = three_digits(max(row["end_s"] for row in selected))
-        titled(ax, f"{name}, {end_s} s")
+        titled(ax, f"{name}, {three_digits(max(row['end_s'] for row in selected))} s")
     axes[-1].set(xlabel="time (s)", xlim=(0, None))
     nodes = [Patch(color=colour, label=kind) for kind, colour in KINDS.items()]
     return [*nodes, key(color="0.35", linewidth=0.8, label="transfer")]

@@ -148,8 +148,7 @@ def by_number(
 
 def _plans(problem: Problem, positions: Any) -> Ints:
     """Round positions to the nearest GPU that has enough memory."""
-    gpus = np.arange(problem.platform.gpus)
-    away = np.abs(np.asarray(positions)[:, :, None] - gpus)
+    away = np.abs(np.asarray(positions)[:, :, None] - np.arange(problem.platform.gpus))
     return np.asarray(np.where(problem.fits, away, np.inf).argmin(axis=2))
 
 

@@ -151,12 +151,11 @@ def _(canvas: Canvas, rows: list[Row]) -> Handles:
         selected = where(rows, scheduler=name)
         for place, gpu in enumerate(MODELS):
             tasks = where(selected, gpu=gpu)
-            bars = [
-                (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
-                for row in tasks
-            ]
             ax.broken_barh(
-                bars,
+                [
+                    (row["start_s"] / 60, (row["finish_s"] - row["start_s"]) / 60)
+                    for row in tasks
+                ],
                 (place - 0.4, 0.8),
                 facecolors=[LATE if row["late"] else ON_TIME for row in tasks],
                 edgecolors="white",

@@ -240,15 +240,18 @@ def _results(
                 f"figure {id} does not depend on {' and '.join(sorted(unused))};"
                 f" figures that do: {', '.join(others)}"
             )
-    allowed = "values by the names of parameters"
-    require(isinstance(scenario or {}, Mapping), "scenario", scenario, allowed)
+    require(
+        isinstance(scenario or {}, Mapping),
+        "scenario",
+        scenario,
+        "values by the names of parameters",
+    )
     named = None if policies is None else check_policies(policies, day("normal"))
     tables = {
         id: TABLES[id] if named is None else of_policies(TABLES[id], named)
         for id in needs
     }
-    results = _changed_results(tables, seeds, executor, scenario)
-    return replace(results, policies=named)
+    return replace(_changed_results(tables, seeds, executor, scenario), policies=named)
 
 
 def _given(**values: Any) -> dict[str, Any]:

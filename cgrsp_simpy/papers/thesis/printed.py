@@ -255,11 +255,10 @@ def _mixes(results: Results) -> Iterator[Entry]:
         best = int((by_row[first::2] ** 2).sum(axis=(0, 1)).argmin())
         agree = by_row[1 - first :: 2, :, best] <= z_limit(table.n)
         mix = ", ".join(f"{kind} {x:g}" for kind, x in zip(kinds, shares[best]))
-        confirmed = 100 * agree.mean() >= AGREEING_PCT
         yield Entry(
             "Table 5.13",
             f"mix of days: fitted on {fitted} rows, judged on {other} ones",
-            REPRODUCED if confirmed else DIFFERENT,
+            REPRODUCED if 100 * agree.mean() >= AGREEING_PCT else DIFFERENT,
             ours=f"{mix}: {agree.sum()} of {agree.size} cells agree",
             reason="chosen by all rows: "
             + ", ".join(f"{kind} {x:g}" for kind, x in THESIS_MIX.items())
@@ -425,7 +424,6 @@ def _computed() -> list[Entry]:
     misses = [float(surge[name].split("/")[1]) for name in ("FIFO", "LCF", "Balanced")]
     place = PRINTED["5.11"].columns.index("FIFO")
     worst = min(float(cells[place]) for cells in PRINTED["5.11"].rows.values())
-    runs = len(DAYS) * len(TEN) * PRINTED["5.5"].n
     return [
         *_loads(),
         compared(
@@ -455,7 +453,7 @@ def _computed() -> list[Entry]:
             "Section 5.1.2",
             "runs of the comparison of days",
             "1,200",
-            runs,
+            len(DAYS) * len(TEN) * PRINTED["5.5"].n,
             reason="four days, ten schedulers, 30 seeds",
         ),
         compared(

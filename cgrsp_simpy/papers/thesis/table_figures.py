@@ -424,8 +424,7 @@ slots = FIGURES.add(
 def _(canvas: Canvas, rows: list[Row]) -> Handles:
     axes = canvas.subplots(1, 2)
     for ax, (part, label) in zip(axes, LABELS.items()):
-        chosen = where(rows, part=part)
-        _lines(ax, chosen)
+        _lines(ax, where(rows, part=part))
         ax.set(xlabel="slots (C_max)", ylabel=label, xticks=(3, 5, 7, 10))
     log_ticks(axes[0], (5, 10, 20, 50, 100, 200, 400))
     return [marks.published(_names(rows))]

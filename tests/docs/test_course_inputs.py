@@ -97,6 +97,11 @@ SOURCES = [
     (present_rate, AROUND),
     (mean_rate, "the same in all hours"),
     (edited(thinning, "1 / 10", "10"), "any time of an hour"),
+    (edited(thinning, "env.now %", "(env.now + 1) %"), AROUND),
+    (
+        edited(thinning, "[int(", "[(env.now % 24 >= 11.1) * int("),
+        "any time of an hour",
+    ),
     (half_hourly_batches, "any time of an hour"),
     (one_at_the_start, "at time 0"),
     (own_generator(None), "from `rng`"),

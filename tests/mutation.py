@@ -332,10 +332,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "or (bool(day) and day == _arrivals(submitted, seed + 2, 1))",
     ): "any other seed gives other arrivals",
     (
-        "exercises/inputs.py",
-        '"the rate is the same in all hours": (np.ptp(hourly) <= hourly.max() / 2),',
-    ): "no range of drawn counts is exactly half of the greatest",
-    (
         "base/table.py",
         'return f"{value:,.4g}" if abs(value) <= 1000 else f"{value:,.0f}"',
     ): "both write 1000 as 1,000",
@@ -364,10 +360,6 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "of an observation only the type is read",
     ),
-    (
-        "studies/identity.py",
-        'if name.partition(".")[1] == PACKAGE or _is_library(name):',
-    ): "modules of this package are neither compared nor copied, even if returned",
     (
         "base/metric.py",
         'in_package = kind.__module__.partition(".")[1] in KNOWN',

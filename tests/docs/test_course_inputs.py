@@ -97,6 +97,21 @@ SOURCES = [
     (present_rate, AROUND),
     (mean_rate, "the same in all hours"),
     (edited(thinning, "1 / 10", "10"), "any time of an hour"),
+    (edited(thinning, "env.now %", "(env.now + 1) %"), AROUND),
+    (
+        edited(thinning, "[int(", "[(env.now % 24 >= 11.1) * int("),
+        "any time of an hour",
+    ),
+    (
+        edited(  # at regular times after the first, half as often at night
+            thinning,
+            "rng.exponential(1 / 10)",
+            "1 / 10 if env.now else 0.01 + rng.random() / 50",
+            "rng.random() < HOURLY[int(env.now % 24)] / 10",
+            "HOURLY[int(env.now % 24)] == 10 or int(10 * env.now) % 2",
+        ),
+        "any time of an hour",
+    ),
     (half_hourly_batches, "any time of an hour"),
     (one_at_the_start, "at time 0"),
     (own_generator(None), "from `rng`"),

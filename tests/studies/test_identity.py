@@ -458,7 +458,11 @@ def test_a_module_without_a_file_is_user_code(place, monkeypatch):
     assert [
         *map(home, (module, eval("lambda: 0", {}), cg, sys, int, type, abs, [].append))
     ] == ["user", "user", "own", *["library"] * 5]
-    assert imported_by(singledispatch) == []  # libraries
+    # of libraries, and of this package
+    assert [*map(imported_by, (singledispatch, cg.Scenario.compiled_setup.func))] == [
+        [],
+        [],
+    ]
 
 
 def test_an_annotation_does_not_count(folder, runs):

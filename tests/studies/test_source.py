@@ -42,6 +42,29 @@ def shop(env, seed):
     env.run()
     return dict(end=env.now)
 """
+PARTS = """\
+class Ward:
+    beds = 2
+
+def part(env):
+    yield env.timeout(1)
+
+def parts_of(beds):
+    def faulty(env):
+        env.timeout(1)
+        yield env.timeout(beds)
+
+    def recursive(env):
+        yield from recursive(env)
+
+    def both(env):
+        yield from faulty(env)
+        yield from recursive(env)
+
+    return both
+
+ward, both = Ward(), parts_of(2)
+"""
 WAIT = "\nyield env.timeout(1)"
 REQUESTS = [
     "desk.request()" + WAIT,
@@ -56,8 +79,7 @@ REQUESTS = [
 def shop(tmp_path, body, method="pass"):
     text = SHOP.format(body=indent(body, " " * 8), method=method)
     (tmp_path / "shop.py").write_text(text)
-    part = "def part(env):\n    yield env.timeout(1)\n"
-    (tmp_path / "parts_of_shop.py").write_text(part)
+    (tmp_path / "parts_of_shop.py").write_text(PARTS)
     return from_file("scenario", f"{tmp_path / 'shop.py'}:shop")
 
 
@@ -70,6 +92,8 @@ def shop(tmp_path, body, method="pass"):
         ("if env.now:\n    work()" + WAIT, "28: `work()` runs nothing: use `env.proc"),
         ("served(env, desk)" + WAIT, "27: `served(env, desk)` runs nothing"),
         ("parts.part(env)" + WAIT, "27: `parts.part(env)` runs nothing"),
+        # after a function that refers to itself
+        ("yield from parts.both(env)", "9: no `yield` waits for `env.timeout(1)`"),
     ],
 )
 def test_a_forgotten_yield_is_refused(body, message, tmp_path):
@@ -100,6 +124,7 @@ def test_a_process_of_a_class_that_is_not_started_is_refused(tmp_path):
         "desk.request().cancel()" + WAIT,
         f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
         "with desk.request():\n    env.now" + WAIT,
+        "yield env.timeout(parts.ward.beds)",
     ],
 )
 def test_what_a_process_waits_for_in_another_way_is_accepted(body, tmp_path):

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from math import ceil, isnan, nan
 from pathlib import Path
@@ -206,7 +206,8 @@ class Advice(Results):
     search. first: the smallest single change that reduces the cost on the search's
     seeds. seeds: seeds on which `best` and `first` are compared with today. tied:
     options that do not differ significantly from `best` on these seeds, in increasing
-    order of the standard deviation of the daily cost.
+    order of the standard deviation of the daily cost. tried: all options that were
+    tried, today's option first.
     """
 
     search: Search
@@ -214,10 +215,14 @@ class Advice(Results):
     first: Option | None
     seeds: list[int]
     tied: tuple[Option, ...] = ()
+    tried: list[Option] = field(init=False)
 
     def __post_init__(self) -> None:
         self.trials.run(self.compared, self.seeds)
         self.trials.run([self.now], self.search.seeds)
+        # now, since `repriced` tries others
+        tried = list(dict.fromkeys([self.now, *self.trials.figures]))
+        object.__setattr__(self, "tried", tried)
 
     # ---- figures ----
 
@@ -581,11 +586,6 @@ class Advice(Results):
         return f"{prices} If the first three are {answers}."
 
     # ---- what was tried ----
-
-    @cached_property
-    def tried(self) -> list[Option]:
-        """All options that were tried, today's option first."""
-        return list(dict.fromkeys([self.now, *self.trials.figures]))
 
     def kind(self, option: Option) -> str:
         """Return the kind of change that an option makes, in a few words."""

@@ -347,7 +347,9 @@ def test_rows_describe_the_runs_and_the_table_has_the_best_of_each_kind():
     now = Option("fifo", 5, "fixed types")
     tried = [now._replace(**change) for change in changes]
     own = advice_on(cg.day("normal", jobs=20), range(3), tried=tried, slots=6)
-    own.trials.run([now._replace(types="spot RTX 3090")], own.search.seeds[:1])
+    later = now._replace(types="spot RTX 3090")  # as the search at other prices does
+    own.trials.run([later], own.search.seeds[:1])
+    assert later not in own.tried
     compared = [row for row in own.rows if row["compared"]]
     assert [
         Option(row["policy"], row["slots"], row["types"]) for row in compared

@@ -507,6 +507,9 @@ def entries(table: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return list(tables)
 
 
+FILE = "the file"  # in messages, the outermost table
+
+
 def make(cls: type[T], table: Any, where: str) -> T:
     """Create an object from a table of arguments; errors name table, key and value."""
     parameters = signature(cls).parameters
@@ -521,6 +524,8 @@ def make(cls: type[T], table: Any, where: str) -> T:
     try:
         return cls(**table)
     except InputError as error:
+        if where == FILE:  # which is named before the message
+            raise
         raise InputError(f"{where}: {error}") from None
     except (TypeError, ValueError):
         raise InputError(

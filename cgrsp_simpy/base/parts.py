@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from cgrsp_simpy.base.checks import InputError, check_one_of, require
-from cgrsp_simpy.base.files import make, mapping
+from cgrsp_simpy.base.files import FILE, make, mapping
 from cgrsp_simpy.base.metric import users_part
 from cgrsp_simpy.base.parameters import hints, meanings, schema_of
 
@@ -99,7 +99,7 @@ def part_of(cls: Any, table: Any, where: str) -> Any:
     where: name of the table for messages, such as "market". Values other than tables
     are passed unchanged. Raises InputError that names the table, the key and the value.
     """
-    name = f"[{where}]" if where else "the file"
+    name = f"[{where}]" if where else FILE
     types = hints(cls)
     inner = {
         key: _value(cls, types.get(key), value, f"{where}.{key}".lstrip("."))

@@ -342,7 +342,7 @@ class ClusterReport(Report):
         none = 0 if source.limited is None else int((~source.limited).sum())
         still = 0 if source.running is None else int(source.running.sum())
         whose, see = (
-            ("s", "the") if none == jobs else (f" of {none} of {jobs} jobs", "their")
+            ("s", "the") if none == jobs else (f" for {none} of {jobs} jobs", "their")
         )
         no_limit = (
             f"{self.model.offered} records no limit{whose}: schedulers that use"

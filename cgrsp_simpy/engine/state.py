@@ -22,6 +22,7 @@ import cloudpickle
 
 from cgrsp_simpy.base.checks import InputError, check_number, require, shown
 from cgrsp_simpy.base.files import (
+    FILE,
     faults_of,
     json_of,
     mapping,
@@ -171,7 +172,7 @@ class State:
         """Create the state that a table describes, such as one from a JSON file that
         conforms to data/state.schema.json or data/cluster_state.schema.json.
         """
-        table = {**mapping("the file", table)}
+        table = {**mapping(FILE, table)}
         for name in ("waiting", "running"):
             rows = table.get(name)
             if isinstance(rows, list):
@@ -198,7 +199,7 @@ def table_of(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a state's JSON file; InputError for an invalid file."""
     with faults_of(path), opened(Path(path)) as file:
         hooks = {"parse_constant": _refuse_constant, "object_pairs_hook": _different}
-        return mapping("the file", json_of(file.read(), **hooks))
+        return mapping(FILE, json_of(file.read(), **hooks))
 
 
 def _different(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -230,7 +230,7 @@ def test_every_limit_of_slurm_is_read_and_missing_ones_are_tabled(file, column):
     some = read([*limits, "UNLIMITED", "Partition_Limit"])
     assert some.estimate_s.tolist()[-2:] == [365 * 86400, 3600]
     assert told(some) == (
-        "log records no limit of 1 of 8 jobs: schedulers that use limits use"
+        "log records no limit for 1 of 8 jobs: schedulers that use limits use"
         " their run times instead"
     )
     assert told(some.chosen(range(5), "log")) == ""

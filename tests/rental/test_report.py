@@ -83,7 +83,7 @@ def test_a_policy_that_holds_slots_gives_the_reasons_for_its_dispatches(policy):
     assert sorted(pairs) == sorted(zip(jobs["job"], jobs["dispatch_s"]))
     assert {choice.kept for choice in reasons.choices} == {0}
     text = reasons.choices[0].ranked[0][1]
-    assert text.startswith({"triage": "waiting costs", "watch": "ends first"}[policy])
+    assert text.startswith({"triage": "its wait costs", "watch": "ends first"}[policy])
 
 
 def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():

@@ -474,8 +474,8 @@ class Triage:
             answer.append(assign(job, slots))
             if reasons is not None:
                 reasons[job.id] = (
-                    f"waiting costs most: {60 * front.index:.2g} USD per minute and"
-                    f" second of a slot; {front.usd:.2g} USD if dispatched now"
+                    f"its wait costs most: {60 * front.index:.2g} USD per minute of"
+                    f" wait and second on a slot; {front.usd:.2g} USD if dispatched now"
                 )
             taken[front.job_class][front.part] += 1
             left -= 1

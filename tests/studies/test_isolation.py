@@ -387,6 +387,7 @@ def test_a_policy_that_draws_from_a_global_generator_is_a_failed_run(policy, gen
 @cg.model
 def seeds_the_generator(env, until=60.0):
     random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
     cg.Resource(env, name="till")
     env.run(until * random.random())
 
@@ -409,11 +410,11 @@ def test_a_model_whose_draws_do_not_depend_on_the_seed_is_a_failed_run(
     model, generator
 ):
     random.seed(7)
-    before = random.getstate()
+    before = random.getstate(), str(np.random.get_state())  # noqa: NPY002
     study = cg.compare(cg.model(model), seeds=range(3))
     assert len(study.failures) == 3
     assert all(f"draws from {generator}" in row["error"] for row in study.failures)
-    assert random.getstate() == before
+    assert (random.getstate(), str(np.random.get_state())) == before  # noqa: NPY002
 
 
 @cg.model

@@ -202,6 +202,18 @@ EQUAL: dict[tuple[str, str], str] = {
         "either part of the queue may move: the shorter one takes less time",
     ),
     (
+        "market/measured.py",
+        "medium = min(round(shares[1], 4), round(1 - high, 5))",
+    ): "the share of High has four digits: one minus it has no more",
+    (
+        "studies/isolation.py",
+        "return generator.get_state(legacy=True)  # the global generator of NumPy",
+    ): "equal states are equal in either form",
+    (
+        "hgsp/descent.py",
+        "best_s, chosen, where, begin_s = inf, 1, 0, 0.0",
+    ): "every task fits on a GPU, which replaces it",
+    (
         "decide/bounds.py",
         "(before < middle) & (middle <= knot),",
     ): "knots are whole numbers, and middles are not",

@@ -244,8 +244,9 @@ def lower_bound(
         linear = _Program(
             Dispatches(scenario, seed, drawn, units, step_s / width, width), width
         )
-        price, program = linear.solve()
-        value, program = linear.bound(price), program + units.constant
+        price, optimum = linear.solve()
+        value = linear.bound(price)
+        program = (optimum if optimum > LEAST else 0.0) + units.constant
     return Bound(value + units.constant if value > LEAST else None, program, step_s)
 
 

@@ -130,6 +130,9 @@ def _is_used(target: ast.expr | None, scope: ast.AST) -> bool:
                 released.add(value)
             case ast.Call(func=ast.Attribute(attr="release"), args=arguments):
                 released.update(arguments)
+            case ast.Nonlocal(names=names) | ast.Global(names=names):
+                if target.id in names:  # another function may read it
+                    return True
     return any(
         isinstance(node, ast.Name)
         and node.id == target.id

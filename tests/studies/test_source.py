@@ -122,6 +122,7 @@ def test_a_process_of_a_class_that_is_not_started_is_refused(tmp_path):
         "late = env.timeout(1)\nyield desk.request() & late",
         "def ends(event=env.timeout(2)):\n    return event\nyield ends()",
         "desk.request().cancel()" + WAIT,
+        "global late\nlate = env.timeout(1)\nyield env.timeout(2)",
         f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
         "with desk.request():\n    env.now" + WAIT,
         "yield env.timeout(parts.ward.beds)",

@@ -77,12 +77,14 @@ def _first_fault(value: Any, processes: frozenset[str]) -> str:
     for node in functions:
         for call in _without_use(node):
             text, function = ast.unparse(call), ast.unparse(call.func)
-            line = first + call.lineno - 1
             if function in processes:
                 message = f"`{text}` runs nothing: use `env.process({text})`"
-                faults.append((line, message))
             elif node in generators and function.endswith(events):
-                faults.append((line, f"no `yield` waits for `{text}`"))
+                advice = f"`_ = {text}` if it is not to wait"
+                message = f"no `yield` waits for `{text}` ({advice})"
+            else:
+                continue
+            faults.append((first + call.lineno - 1, message))
     if not faults:
         return ""
     line, message = min(faults)
@@ -120,8 +122,11 @@ def _without_use(function: ast.FunctionDef) -> Iterator[ast.Call]:
 
 
 def _is_used(target: ast.expr | None, scope: ast.AST) -> bool:
-    """Return whether what is assigned to a target is read, except to release it."""
-    if not isinstance(target, ast.Name):
+    """Return whether what is assigned to a target is read, except to release it.
+
+    The name `_` counts as read, as do attributes and items of other objects.
+    """
+    if not isinstance(target, ast.Name) or target.id == "_":
         return target is not None
     released = set[ast.AST]()
     for node in ast.walk(scope):

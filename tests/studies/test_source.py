@@ -87,7 +87,7 @@ def shop(tmp_path, body, method="pass"):
     "body, message",
     [
         *((body, "27: no `yield` waits for `desk.request()`") for body in REQUESTS),
-        ("late = env.timeout(2)" + WAIT, "27: no `yield` waits for `env.timeout(2)`"),
+        ("late = env.timeout(2)" + WAIT, "27: no `yield` waits for `env.timeout(2)` ("),
         (WAIT + "\nenv.timeout(2)", "29: no `yield` waits for `env.timeout(2)`"),
         ("if env.now:\n    work()" + WAIT, "28: `work()` runs nothing: use `env.proc"),
         ("served(env, desk)" + WAIT, "27: `served(env, desk)` runs nothing"),
@@ -116,6 +116,7 @@ def test_a_process_of_a_class_that_is_not_started_is_refused(tmp_path):
         "yield from served(env, desk)",
         "turn = desk.request()\nyield turn | env.timeout(2)\nturn.cancel()",
         "desk.turn = desk.request()" + WAIT,
+        "_ = desk.request()" + WAIT,
         "first = last = desk.request()\nyield last",
         "turns = [desk.request()]\nyield turns[0]",
         "with desk.request() as turn, desk.request() as other:\n    yield turn | other",

@@ -552,7 +552,7 @@ class _AmountPut(_Put):
     """A put of an amount into a container."""
 
     def __init__(self, resource: Any, amount: float) -> None:
-        _check_amount(amount)
+        _check_positive("amount", amount)
         super().__init__(resource, amount)
 
 
@@ -577,7 +577,7 @@ class _AmountGet(_Get):
     """A get of an amount from a container."""
 
     def __init__(self, resource: Any, amount: float) -> None:
-        _check_amount(amount)
+        _check_positive("amount", amount)
         self.amount = amount
         super().__init__(resource)
 
@@ -593,13 +593,14 @@ class _FilterGet(_Get):
         super().__init__(resource)
 
 
-def _check_amount(amount: Any) -> None:
+def _check_positive(name: str, value: Any) -> None:
+    """Check that a value is a number > 0; inf is accepted."""
     try:
-        is_positive = amount > 0
+        is_positive = value > 0
     except TypeError:
         is_positive = False
     if not is_positive:
-        check_number("amount", amount, above=0)
+        check_number(name, value, above=0)
 
 
 class _Stock(Measured):
@@ -697,6 +698,9 @@ class Container(_Stock, simpy.Container):
         init: float = 0,
         name: str = "",
     ) -> None:
+        _check_positive("capacity", capacity)
+        if init:
+            _check_positive("init", init)
         simpy.Container.__init__(self, env, capacity, init)
         super().__init__(env, name)
 
@@ -713,6 +717,7 @@ class Store(_Stock, simpy.Store):
     def __init__(
         self, env: simpy.Environment, capacity: float = math.inf, name: str = ""
     ) -> None:
+        _check_positive("capacity", capacity)
         simpy.Store.__init__(self, env, capacity)
         super().__init__(env, name)
 

@@ -276,6 +276,9 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Container(env).put(0), "amount(=0)"),
         (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
         (lambda env, desk: cg.Container(env).get("a"), "amount(='a')"),
+        (lambda env, desk: cg.Container(env, math.nan), "capacity(=nan)"),
+        (lambda env, desk: cg.Container(env, 4, init=math.nan), "init(=nan)"),
+        (lambda env, desk: cg.FilterStore(env, "a"), "capacity(='a')"),
         (lambda env, desk: cg.FilterStore(env).get(0), "filter(=0)"),
         (
             lambda env, desk: cg.PriorityResource(env).request(math.nan),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,18 @@ STEP_ARGUMENTS = [
 ]
 
 
+def _title(scenario: str, policies: Iterable[str], seed: int) -> str:
+    """Return a title; the policy of a function has the name of the function."""
+    return ", ".join([*dict.fromkeys([scenario, *policies]), f"seed {seed}"])
+
+
 def _step(args: argparse.Namespace) -> Answer:
     recorder = ModelRecorder(from_time=vars(args)["from"], steps=args.steps)
     worded, subject, policies = _run_of(args)
     require(len(policies) == 1, "--policy", ",".join(policies), "one policy")
     with errors_of(args.scenario):
         subject.record(policies[0], args.seed, recorder)
-    recorder.to_html(
-        args.html, f"{worded.scenario.name}, {policies[0]}, seed {args.seed}"
-    )
+    recorder.to_html(args.html, _title(worded.scenario.name, policies, args.seed))
     return Answer(f"{many(len(recorder.steps) - 1, 'event')}: {args.html}")
 
 
@@ -191,7 +194,7 @@ def _answer(args: argparse.Namespace, worded: Worded, runs: dict[str, Any]) -> A
         )
     ]
     table = Table(
-        f"{name}, {', '.join(runs)}, seed {args.seed}",
+        _title(name, runs, args.seed),
         [["figure", *(runs if len(runs) > 1 else ["value"])], *cells],
         subject.report.note,
     )

@@ -108,7 +108,7 @@ def _cluster() -> ClusterScenario:
     nodes = st.slider("Nodes", 1, 64, 8, key="nodes")
     gpus = st.select_slider("GPUs per node", [1, 2, 4, 8, 16], 8, key="gpus")
     load = st.slider("Offered load", 0.1, 1.5, 0.6, 0.05, key="load")
-    jobs = st.slider("Jobs", 20, 2000, 200, 20, key="cluster: jobs")
+    jobs = st.slider("Measured jobs", 20, 2000, 200, 20, key="cluster: jobs")
     offered = Offered(jobs=jobs, load=load, warm_up=jobs, after=4 * jobs)
     return ClusterScenario(offered, Cluster((gpus,) * nodes))
 

@@ -172,9 +172,22 @@ CASES = {
     # ---- Slurm: elapsed times ----
     "a suspended job ran for its elapsed time": (
         "a.txt",
-        sacct(f"1|09:00:00|09:01:00|19:01:00|7200|08:00:00|{GPU}", names=ELAPSED),
+        sacct(
+            f"1|09:00:00|09:01:00|19:01:00|7200|08:00:00|{GPU}",
+            f"2|09:00:00|09:01:00|09:01:30|29||{GPU}",  # rounded
+            names=ELAPSED,
+        ),
         {},
-        {"service_s": [7200], "said": "1 job whose elapsed time is not End - Start"},
+        {
+            "service_s": [7200, 29],
+            "said": "1 job whose elapsed time is not End - Start",
+        },
+    ),
+    "the most memory": (
+        "a.txt",
+        sacct("1|09:00:00|09:01:00|10:01:00|mem=1000000000000000G|COMPLETED"),
+        {},
+        {"ids": "1", "memory_gb": [1e15]},
     ),
     "suspended time without an elapsed time": (
         "a.txt",

@@ -183,6 +183,16 @@ CASES = {
             "said": "1 job whose elapsed time is not End - Start",
         },
     ),
+    "half a node": (
+        "a.txt",
+        sacct(
+            f"1|09:00:00|09:01:00|10:01:00|{GPU}|1",
+            f"2|09:00:00|09:01:00|10:01:00|{GPU}|1.5",
+            names="JobID|Submit|Start|End|AllocTRES|NNodes",
+        ),
+        {},
+        {"ids": "1", "bad": "NNodes(='1.5') must be a whole number"},
+    ),
     "the most memory": (
         "a.txt",
         sacct("1|09:00:00|09:01:00|10:01:00|mem=1000000000000000G|COMPLETED"),

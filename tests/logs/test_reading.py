@@ -487,13 +487,13 @@ CASES = {
     ),
     "a CSV table with a ready time": (
         "a.csv",
-        "submit_s,ready_s,start_s,service_s\n0,60,70,5\n1,,71,5\n",
+        "submit_s,ready_s,start_s,service_s\n0,360000,360010,5\n1,,71,5\n",
         {},
         {
-            "ready_s": [1, 60],
+            "ready_s": [1, 360000],
             "wait_s": [70, 10],
-            "said": "1 of 2 jobs were ready after their submission, by 0.02 h on"
-            " average and at most 0.02 h",
+            "said": "1 of 2 jobs were ready after their submission, by 100.00 h on"
+            " average and at most 100.00 h",
         },
     ),
     "a CSV table with predecessors": (

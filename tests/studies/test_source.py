@@ -64,6 +64,35 @@ def parts_of(beds):
     return both
 
 ward, both = Ward(), parts_of(2)
+
+def walk(env):
+    return env.timeout(1)
+
+def timeout(beds):
+    return beds
+
+class Nurse:
+    def __init__(self, env):
+        self.env = env
+
+    def walk(self):
+        walk(self.env)
+        self.request(1)
+        timeout(1)
+        yield self.env.timeout(1)
+
+    def request(self, beds):
+        self.beds = beds
+
+class Doctor(Nurse):
+    def start(self):
+        self.walk()
+
+class Porter:
+    @staticmethod
+    def rest(env):
+        env.timeout(4)
+        yield env.timeout(1)
 """
 WAIT = "\nyield env.timeout(1)"
 REQUESTS = [
@@ -94,6 +123,15 @@ def shop(tmp_path, body, method="pass"):
         ("parts.part(env)" + WAIT, "27: `parts.part(env)` runs nothing"),
         # after a function that refers to itself
         ("yield from parts.both(env)", "9: no `yield` waits for `env.timeout(1)`"),
+        # in a method of a base class, a static method, and a class in a function
+        ("parts.Doctor(env).start()" + WAIT, "44: `self.walk()` runs nothing"),
+        ("yield from parts.Porter.rest(env)", "49: no `yield` waits for `env.time"),
+        (
+            "class Bed:\n    def make(self):\n        yield from self.wash()"
+            "\n    def wash(self):\n        yield from ()"
+            "\n    def clean(self):\n        self.wash()" + WAIT,
+            "33: `self.wash()` runs nothing",
+        ),
     ],
 )
 def test_a_forgotten_yield_is_refused(body, message, tmp_path):
@@ -126,6 +164,9 @@ def test_a_process_of_a_class_that_is_not_started_is_refused(tmp_path):
         f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
         "with desk.request():\n    env.now" + WAIT,
         "yield env.timeout(parts.ward.beds)",
+        # functions and methods of the user with the name of a process or an event
+        "parts.timeout(1)\nyield env.process(parts.Nurse(env).walk())",
+        f"class Bed:\n    def rest(self):\n        yield\nrest = len\nrest([]){WAIT}",
     ],
 )
 def test_what_a_process_waits_for_in_another_way_is_accepted(body, tmp_path):

@@ -26,6 +26,7 @@ from cgrsp_simpy.base.checks import (
     shown,
 )
 from cgrsp_simpy.base.timeline import counted
+from cgrsp_simpy.engine.run import recorded
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -205,10 +206,6 @@ def schedule(
     if times[0] == 0:  # also for requests before the process starts
         resource.capacity = shifts[0][1]
     env.process(follow())
-
-
-def _no_records() -> InputError:
-    return InputError("this run has no records; simulate with records=True")
 
 
 def _counted(start: float, begins: Any, ends: Any) -> Series:
@@ -417,8 +414,6 @@ class Resource(Measured, simpy.Resource):
         """Return each request's process and times of request, grant and end, in order
         of request; NaN for what has not happened.
         """
-        if self.log is None:
-            raise _no_records()
         unfinished = [(item, math.nan) for item in (*self.users, *self.put_queue)]
         rows = [
             (
@@ -427,7 +422,7 @@ class Resource(Measured, simpy.Resource):
                 math.nan if request.usage_since is None else request.usage_since,
                 end,
             )
-            for request, end in [*self.log, *unfinished]
+            for request, end in [*recorded(self.log), *unfinished]
         ]
         return sorted(rows, key=lambda row: row[1])
 
@@ -643,8 +638,7 @@ class _Stock(Measured):
         }
 
     def series(self) -> dict[str, Series]:
-        if not self.keeps_records:
-            raise _no_records()
+        recorded(self.keeps_records or None)
         self._record_change(self._current())
         return {"level": (np.array(self.times), np.array(self.levels))}
 

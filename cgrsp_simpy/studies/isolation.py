@@ -80,14 +80,15 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     drawn = [name for name, old, new in zip(watched, before, after) if old != new]
     if drawn:
         source = (
-            f"the generator of the module {drawn[0]}, which all runs share"
+            f"the generator of the module {drawn[0]}, which all runs share, even if the"
+            " run sets its seed"
             if drawn[0] in GLOBAL_GENERATORS
             else "a generator created before the run, and copied for each run"
         )
         raise PolicyError(
-            f"policy {policy_name(policy_copy)!r} or its scenario draws from {source}:"
-            ' draw from draw("name") in a model, from view.rng in a policy, or from a'
-            " generator that the run creates with a seed from one of these"
+            f'the run draws from {source}: draw from draw("name") in a model, from'
+            " view.rng in a policy, or from a generator that the run creates with a"
+            " seed from one of these"
         )
     return run
 
@@ -152,7 +153,8 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
     except Exception as error:
         raise InputError(
             f"{what} {name!r} cannot be copied for each run: {error_text(error)};"
-            " create what cannot be copied, such as a lock, within the run"
+            " create what cannot be copied, such as a lock or a SimPy environment with"
+            " processes, within the run"
         ) from None
 
 

@@ -102,7 +102,7 @@ def test_a_script_of_the_page_is_a_study_without_failures(number, tmp_path, caps
 
 
 def test_the_page_has_an_example_per_shape():
-    assert len(SCRIPTS) == 4
+    assert len(SCRIPTS) == 5
 
 
 @pytest.mark.slow

@@ -302,10 +302,10 @@ class _Request(resource.Request):
             resource._end(self, resource.withdrawn, self.since)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
-        if kind is not GeneratorExit:  # as in SimPy
-            _Release(self.resource, self)
         if self._value is PENDING:
             self.cancel()
+        if kind is not GeneratorExit:  # as in SimPy; a subclass may define `release`
+            self.resource.release(self)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):

@@ -57,8 +57,9 @@ def converted(name):
     return text
 
 
-def test_the_page_converts_three_examples():
-    assert set(DIFFS) == {"carwash", "gas_station_refuel", "movie_renege"}
+def test_the_page_converts_three_examples_and_has_one_per_shape():
+    names = {"carwash", "gas_station_refuel", "movie_renege"}
+    assert (set(DIFFS), len(SCRIPTS)) == (names, 5)
 
 
 @pytest.mark.parametrize("name", DIFFS)
@@ -99,10 +100,6 @@ def test_a_script_of_the_page_is_a_study_without_failures(number, tmp_path, caps
     assert ": mean of 10 seeds" in printed
     assert "failed" not in printed
     assert "nurses_wait" in printed
-
-
-def test_the_page_has_an_example_per_shape():
-    assert len(SCRIPTS) == 5
 
 
 @pytest.mark.slow

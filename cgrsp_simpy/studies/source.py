@@ -59,11 +59,12 @@ def _used_by(function: FunctionType) -> dict[str, Any]:
     names, attributes, _ = names_in(function.__code__)
     around = function.__globals__
     used = {name: around[name] for name in names & around.keys()} | captured(function)
-    for module, content in list(used.items()):
-        if isinstance(content, ModuleType):
-            for name in attributes & vars(content).keys():
-                used[f"{module}.{name}"] = vars(content)[name]
-    return used
+    return used | {
+        f"{module}.{name}": vars(content)[name]
+        for module, content in used.items()
+        if isinstance(content, ModuleType)
+        for name in attributes & vars(content).keys()
+    }
 
 
 @functools.cache

@@ -152,7 +152,9 @@ def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
 
 
 @pytest.mark.parametrize(
-    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.inf], ids=str
+    "value",
+    [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.True_, np.inf],
+    ids=str,
 )
 def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     @cg.model

@@ -57,9 +57,8 @@ def converted(name):
     return text
 
 
-def test_the_page_converts_three_examples_and_has_one_per_shape():
-    names = {"carwash", "gas_station_refuel", "movie_renege"}
-    assert (set(DIFFS), len(SCRIPTS)) == (names, 5)
+def test_the_page_converts_three_examples():
+    assert sorted(DIFFS) == ["carwash", "gas_station_refuel", "movie_renege"]
 
 
 @pytest.mark.parametrize("name", DIFFS)

@@ -22,6 +22,7 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_whole,
+    is_number,
     require,
     shown,
 )
@@ -111,7 +112,12 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
         is not measured, except values of a `Monitor` that are recorded for a time
         within the window, such as the arrival of an entity.
     """
-    check_number("until", until, above=env.now)
+    require(
+        is_number(until) and until > env.now,
+        "until",
+        until,
+        f"a number > {env.now:g}, now: call cg.warm_up before env.run",
+    )
     if earlier := getattr(env, "warm_up", 0.0):
         raise InputError(
             f"cg.warm_up was already called with {earlier:g}; call it once per run"

@@ -50,9 +50,8 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """Run a policy on a seed without changing the state of the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
-    PolicyError if it draws from a generator that all runs of a process share, or if a
-    user's model draws from one that was created before the run: every seed would then
-    draw the same values.
+    PolicyError if it draws from a generator that all runs share, or a user's model from
+    one that was created before the run: every seed would then draw the same values.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)

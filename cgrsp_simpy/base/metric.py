@@ -12,6 +12,8 @@ from operator import add
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from cgrsp_simpy.base.checks import require
 
 # columns of a study's rows next to figures, and the key of a policy in JSON
@@ -53,7 +55,9 @@ def check_figures(owner: str, figures: Any, columns: Sequence[str] = COLUMNS) ->
     allowed = f"different from the names of the columns {', '.join(columns)}"
     for name, value in figures.items():
         require(isinstance(name, str), f"figure of {owner}", name, "a string")
-        require(isinstance(value, Real), f"figure {name!r}", value, "a number")
+        # a comparison of NumPy numbers is a np.bool_, which is not a Real
+        is_number = isinstance(value, Real | np.bool_)
+        require(is_number, f"figure {name!r}", value, "a number")
         require(name not in columns, "figure", name, allowed)
 
 

@@ -6,6 +6,7 @@ patience.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from functools import partial
@@ -137,9 +138,10 @@ def policy_name(policy: Any) -> str:
 
 
 def _assignments(values: Mapping[str, Any]) -> list[str]:
-    # on one line, also for arrays
+    # on one line, also for arrays; without addresses, which differ between processes
+    address = " at 0x[0-9a-fA-F]+"
     return [
-        f"{name}={' '.join(str(value_text(value)).splitlines())}"
+        re.sub(address, "", f"{name}={' '.join(str(value_text(value)).splitlines())}")
         for name, value in values.items()
     ]
 

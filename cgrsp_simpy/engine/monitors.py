@@ -22,10 +22,12 @@ from cgrsp_simpy.base.checks import (
     InputError,
     check_number,
     check_whole,
+    is_number,
     require,
     shown,
 )
 from cgrsp_simpy.base.timeline import counted
+from cgrsp_simpy.engine.run import recorded
 
 Series = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]  # times, values
 
@@ -110,7 +112,12 @@ def warm_up(env: simpy.Environment, until: float, end: float | None = None) -> N
         is not measured, except values of a `Monitor` that are recorded for a time
         within the window, such as the arrival of an entity.
     """
-    check_number("until", until, above=env.now)
+    require(
+        is_number(until) and until > env.now,
+        "until",
+        until,
+        f"a number > {env.now:g}, now: call cg.warm_up before env.run",
+    )
     if earlier := getattr(env, "warm_up", 0.0):
         raise InputError(
             f"cg.warm_up was already called with {earlier:g}; call it once per run"
@@ -207,10 +214,6 @@ def schedule(
     env.process(follow())
 
 
-def _no_records() -> InputError:
-    return InputError("this run has no records; simulate with records=True")
-
-
 def _counted(start: float, begins: Any, ends: Any) -> Series:
     """Return the number present over time, after all events of an instant. ends: NaN
     for an end that has not occurred.
@@ -305,10 +308,10 @@ class _Request(resource.Request):
             resource._end(self, resource.withdrawn, self.since)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
-        if kind is not GeneratorExit:  # as in SimPy
-            _Release(self.resource, self)
         if self._value is PENDING:
             self.cancel()
+        if kind is not GeneratorExit:  # as in SimPy; a subclass may define `release`
+            self.resource.release(self)
 
 
 class _PriorityRequest(_Request, resource.PriorityRequest):
@@ -417,8 +420,6 @@ class Resource(Measured, simpy.Resource):
         """Return each request's process and times of request, grant and end, in order
         of request; NaN for what has not happened.
         """
-        if self.log is None:
-            raise _no_records()
         unfinished = [(item, math.nan) for item in (*self.users, *self.put_queue)]
         rows = [
             (
@@ -427,7 +428,7 @@ class Resource(Measured, simpy.Resource):
                 math.nan if request.usage_since is None else request.usage_since,
                 end,
             )
-            for request, end in [*self.log, *unfinished]
+            for request, end in [*recorded(self.log), *unfinished]
         ]
         return sorted(rows, key=lambda row: row[1])
 
@@ -644,8 +645,7 @@ class _Stock(Measured):
         }
 
     def series(self) -> dict[str, Series]:
-        if not self.keeps_records:
-            raise _no_records()
+        recorded(self.keeps_records or None)
         self._record_change(self._current())
         return {"level": (np.array(self.times), np.array(self.levels))}
 

@@ -176,9 +176,8 @@ class FunctionReport(Report):
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
-        declared = model.declaration.figures
-        self.metrics = declared
-        self.shown = self.tested = tuple(declared)
+        self.metrics = model.declaration.figures
+        self.shown = self.tested = tuple(self.metrics)
 
     @property
     def precise(self) -> str:  # type: ignore[override]
@@ -219,15 +218,11 @@ class FunctionSubject(Subject):
         return self.is_random_under([self.model])
 
     def is_random_under(self, policies: Sequence[Any]) -> bool:
-        functions = [
-            self.make_policy(policy).function for policy in policies or [self.model]
-        ]
-        received = {
-            name
-            for function in functions
-            for name in inspect.signature(function).parameters
-        }
-        return bool(received & {"draw", "seed"})
+        return any(
+            name in ("draw", "seed")
+            for policy in policies or [self.model]
+            for name in inspect.signature(self.make_policy(policy).function).parameters
+        )
 
     def default_policies(self) -> Sequence[str]:
         return (self.model.function.__name__,)
@@ -324,10 +319,9 @@ class FunctionSubject(Subject):
         kept.tally.window = env.warm_up * unit_s, env.window_end * unit_s
         if observations.requests is not None:
             kept.take(_rows(observations.requests))
-            kept.claims = _claims(observations)
-        label = policy_name(policy) if not isinstance(policy, str) else policy
+            kept.claims = _claims(observations.requests, observations.end_s)
         return FunctionRun(
-            self.model, label, seed, kept, plan=observations, rule=policy
+            self.model, policy_name(policy), seed, kept, plan=observations, rule=policy
         )
 
 
@@ -550,17 +544,15 @@ def _rows(requests: np.ndarray[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _claims(observations: Observations) -> list[ClaimRecord]:
+def _claims(requests: np.ndarray[Any, Any], end_s: float) -> list[ClaimRecord]:
     """Return the uses of resources as claim records, like those of a cg.Model."""
-    requests = observations.requests
-    assert requests is not None
     return [
         (
             job,
             ((number, 1.0),),
             math.nan,
             granted_s,
-            observations.end_s if ended_s != ended_s else ended_s,
+            end_s if ended_s != ended_s else ended_s,
             (),
         )
         for job, _, number, _, granted_s, ended_s in requests.tolist()

@@ -374,8 +374,10 @@ def _name(value: Any) -> str:
 
 def _is_builtin(value: Any) -> bool:
     """Return whether a value is a function written in C, but not a method."""
-    return isinstance(value, BuiltinFunctionType) and isinstance(
-        value.__self__, (ModuleType, type(None))
+    # each module of Cython has a type of its own for its functions
+    return type(value).__name__ == "cython_function_or_method" or (
+        isinstance(value, BuiltinFunctionType)
+        and isinstance(value.__self__, (ModuleType, type(None)))
     )
 
 

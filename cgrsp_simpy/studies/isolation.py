@@ -50,9 +50,8 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     """Run a policy on a seed without changing the state of the user's code.
 
     how: as in `Subject.run`. Raises InputError if the user's code cannot be copied;
-    PolicyError if it draws from a generator that all runs of a process share, or if a
-    user's model draws from one that was created before the run: every seed would then
-    draw the same values.
+    PolicyError if it draws from a generator that all runs share, or a user's model from
+    one that was created before the run: every seed would then draw the same values.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
     is_text = isinstance(policy, str) and not in_file(policy)
@@ -80,14 +79,15 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     drawn = [name for name, old, new in zip(watched, before, after) if old != new]
     if drawn:
         source = (
-            f"the generator of the module {drawn[0]}, which all runs share"
+            f"the generator of the module {drawn[0]}, which all runs share, even if the"
+            " run sets its seed"
             if drawn[0] in GLOBAL_GENERATORS
             else "a generator created before the run, and copied for each run"
         )
         raise PolicyError(
-            f"policy {policy_name(policy_copy)!r} or its scenario draws from {source}:"
-            ' draw from draw("name") in a model, from view.rng in a policy, or from a'
-            " generator that the run creates with a seed from one of these"
+            f'the run draws from {source}: draw from draw("name") in a model, from'
+            " view.rng in a policy, or from a generator that the run creates with a"
+            " seed from one of these"
         )
     return run
 
@@ -152,7 +152,8 @@ def _check_copyable(what: str, name: str, value: Any) -> None:
     except Exception as error:
         raise InputError(
             f"{what} {name!r} cannot be copied for each run: {error_text(error)};"
-            " create what cannot be copied, such as a lock, within the run"
+            " create what cannot be copied, such as a lock or a SimPy environment with"
+            " processes, within the run"
         ) from None
 
 

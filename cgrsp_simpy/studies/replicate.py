@@ -351,31 +351,48 @@ def replicate(
         for block, by_policy in zip(task, outcomes):
             runs.take(block, by_policy)
     if not keep:
-        _warn_if_equal(runs, wanted)
+        _warn_of_mistakes(runs, wanted)
     return runs
 
 
-def _warn_if_equal(runs: Runs, wanted: Iterable[Replications]) -> None:
-    """Warn of the first policy with which all seeds of a user's model are equal."""
+def _warn_of_mistakes(runs: Runs, wanted: Iterable[Replications]) -> None:
+    """Warn of the first policy whose figures suggest a mistake in a user's model."""
     for scenario, policies, seeds in wanted:
         for policy in policies if users_part(scenario) is not None else ():
-            first, *others = [
+            rows = [
                 _texts(scenario, runs.outcome(scenario, policy, seed)) for seed in seeds
             ]
-            if not others or not first or "error" in first:
-                continue
-            if all(figures == first for figures in others):
-                log.warning(
-                    "%s, %s %s: all %d seeds give the same figures; if the model is"
-                    ' random, draw its numbers from draw("name"), not from a generator'
-                    " with a fixed seed, and check whether an env.process(...) or a"
-                    " yield is missing",
-                    scenario.name,
-                    scenario.policy_label,
-                    policy_name(policy),
-                    len(others) + 1,
-                )
+            if mistake := _mistake(rows):
+                label = f"{scenario.policy_label} {policy_name(policy)}"
+                log.warning("%s, %s: %s", scenario.name, label, mistake)
                 return  # a sweep may have many points
+
+
+def _mistake(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return a likely mistake in a model, from its figures per seed; "" if none."""
+    if len(rows) == 1 or not rows[0] or any("error" in row for row in rows):
+        return ""
+    if all(row == rows[0] for row in rows):
+        return (
+            f"all {len(rows)} seeds give the same figures; if the model is random, draw"
+            ' its numbers from draw("name"), not from a generator with a fixed seed,'
+            " and check whether an env.process(...) or a yield is missing"
+        )
+    never_granted = [
+        name
+        for name in (figure.removesuffix("_queue") for figure in rows[0])
+        if all(
+            row.get(f"{name}_queue", "0.0") != "0.0"
+            and row.get(f"{name}_wait") == row.get(f"{name}_withdrawn_pct") == "0.0"
+            for row in rows
+        )
+    ]
+    return (
+        f"no request that waited for {' or '.join(never_granted)} was ever granted: is"
+        " a release missing, or do processes wait for one another?"
+        if never_granted
+        else ""
+    )
 
 
 def _carried_out(

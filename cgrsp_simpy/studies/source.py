@@ -25,46 +25,56 @@ def check_yields(code: Any) -> None:
     code: a function or class; those of the user to which it refers are checked, too.
     Code without a source file is not checked.
     """
-    waiting, checked = [code], set[int]()
+    # with the methods of its class, by the names that its source has for them
+    waiting, checked = [(code, dict[str, Any]())], set[int]()
     while waiting:
-        value = waiting.pop()
-        if not isinstance(value, FunctionType | type) or home(value) != "user":
-            continue
-        if id(value) in checked:
+        value, methods = waiting.pop()
+        value = getattr(value, "__func__", value)  # of a static method
+        is_code = isinstance(value, FunctionType | type)
+        if not is_code or home(value) != "user" or id(value) in checked:
             continue
         checked.add(id(value))
+        if isinstance(value, type):
+            methods = {
+                f"self.{name}": part
+                for cls in reversed(value.__mro__)
+                for name, part in vars(cls).items()
+            }
+            waiting += [(part, methods) for part in methods.values()]
+            continue
         used = _used_by(value)
-        waiting += used.values()
-        processes = [
-            name for name, part in used.items() if inspect.isgeneratorfunction(part)
-        ]
-        fault = _first_fault(value, frozenset(processes))
+        waiting += [(part, methods) for part in used.values()]
+        functions = {
+            name: inspect.isgeneratorfunction(part)
+            for name, part in (used | methods).items()
+            if isinstance(part, FunctionType)
+        }
+        fault = _first_fault(value, frozenset(functions.items()))
         if fault:
             raise InputError(fault)
 
 
-def _used_by(value: FunctionType | type) -> dict[str, Any]:
-    """Return what a function or class refers to, as it is written in the source."""
-    if isinstance(value, type):
-        return {f"self.{name}": part for name, part in vars(value).items()}
-    names, attributes, _ = names_in(value.__code__)
-    around = value.__globals__
-    used = {name: around[name] for name in names & around.keys()} | captured(value)
-    for module, content in list(used.items()):
-        if isinstance(content, ModuleType):
-            for name in attributes & vars(content).keys():
-                used[f"{module}.{name}"] = vars(content)[name]
-    return used
+def _used_by(function: FunctionType) -> dict[str, Any]:
+    """Return what a function refers to, by its names in the source."""
+    names, attributes, _ = names_in(function.__code__)
+    around = function.__globals__
+    used = {name: around[name] for name in names & around.keys()} | captured(function)
+    return used | {
+        f"{module}.{name}": vars(content)[name]
+        for module, content in used.items()
+        if isinstance(content, ModuleType)
+        for name in attributes & vars(content).keys()
+    }
 
 
 @functools.cache
-def _first_fault(value: Any, processes: frozenset[str]) -> str:
+def _first_fault(function: FunctionType, others: frozenset[tuple[str, bool]]) -> str:
     """Return a message about the first forgotten `yield`, "" if there is none.
 
-    processes: generator functions to which a function or class refers.
+    others: functions of the user to which it refers, and whether each is a generator.
     """
     try:
-        lines, first = inspect.getsourcelines(value)
+        lines, first = inspect.getsourcelines(function)
         source = textwrap.dedent("".join(lines))
         tree = ast.parse(source)
     except (OSError, TypeError, SyntaxError):  # such as a lambda within an expression
@@ -72,14 +82,26 @@ def _first_fault(value: Any, processes: frozenset[str]) -> str:
     events = EVENTS_OF_CLAIMS if "claim" in source else EVENTS
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     generators = [node for node in functions if _yields(node)]
-    processes |= {node.name for node in generators if not node.decorator_list}
+    methods = {
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for part in node.body
+    }
+    is_process = dict(others) | {
+        f"self.{node.name}" if node in methods else node.name: (
+            node in generators and not node.decorator_list
+        )
+        for node in functions[1:]
+    }
     faults = list[tuple[int, str]]()
     for node in functions:
         for call in _without_use(node):
-            text, function = ast.unparse(call), ast.unparse(call.func)
-            if function in processes:
+            text, name = ast.unparse(call), ast.unparse(call.func)
+            can_wait = node in generators and name not in is_process
+            if is_process.get(name):
                 message = f"`{text}` runs nothing: use `env.process({text})`"
-            elif node in generators and function.endswith(events):
+            elif can_wait and name.endswith(events):
                 advice = f"`_ = {text}` if it is not to wait"
                 message = f"no `yield` waits for `{text}` ({advice})"
             else:
@@ -88,7 +110,7 @@ def _first_fault(value: Any, processes: frozenset[str]) -> str:
     if not faults:
         return ""
     line, message = min(faults)
-    return f"{Path(inspect.getfile(value)).name}, line {line}: {message}"
+    return f"{Path(inspect.getfile(function)).name}, line {line}: {message}"
 
 
 def _yields(part: ast.AST) -> bool:

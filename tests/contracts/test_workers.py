@@ -517,5 +517,8 @@ def test_a_policy_that_cannot_be_copied_is_rejected_before_anything_runs(
         lambda: cg.compare(
             quiet, ["fifo", lambda view: [] if lock else None], [0], executor
         ),
-        ["'<lambda>' cannot be copied for each run: TypeError"],
+        [
+            "'<lambda>' cannot be copied for each run: TypeError",
+            "such as a lock or a SimPy environment with processes, within the run",
+        ],
     )

@@ -58,7 +58,7 @@ def converted(name):
 
 
 def test_the_page_converts_three_examples():
-    assert set(DIFFS) == {"carwash", "gas_station_refuel", "movie_renege"}
+    assert sorted(DIFFS) == ["carwash", "gas_station_refuel", "movie_renege"]
 
 
 @pytest.mark.parametrize("name", DIFFS)
@@ -99,10 +99,6 @@ def test_a_script_of_the_page_is_a_study_without_failures(number, tmp_path, caps
     assert ": mean of 10 seeds" in printed
     assert "failed" not in printed
     assert "nurses_wait" in printed
-
-
-def test_the_page_has_an_example_per_shape():
-    assert len(SCRIPTS) == 4
 
 
 @pytest.mark.slow

@@ -133,6 +133,12 @@ def modelled(env, plans, resources, until=30):
                 result = getattr(interrupt.cause, "usage_since", interrupt.cause)
             log.append((env.now, place, name, result, *map(state, resources)))
 
+    def release(kind, plain, request):
+        log.append((env.now, kind, *state(kind)))
+        return plain(request)
+
+    for kind in KINDS:  # observed as in SimPy's guide to monitoring
+        resources[kind].release = partial(release, kind, resources[kind].release)
     for place, plan in enumerate(plans):
         processes.append(env.process(customer(place, plan)))
     env.run(until)

@@ -284,7 +284,11 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
             lambda env, desk: cg.PriorityResource(env).request(math.nan),
             "priority(=nan) must be a number",
         ),
-        (lambda env, desk: cg.warm_up(env, 0), "until(=0)"),
+        (lambda env, desk: cg.warm_up(env, 0), "until(=0) must be a number > 0, now"),
+        (
+            lambda env, desk: [env.run(9), cg.warm_up(env, 5)],
+            "until(=5) must be a number > 9, now: call cg.warm_up before env.run",
+        ),
         (lambda env, desk: cg.warm_up(env, 5, end=5), "end(=5)"),
         (
             lambda env, desk: [cg.warm_up(env, 5), cg.warm_up(env, 9)],

@@ -59,7 +59,13 @@ def test_alternatives_are_parameters_functions_and_other_models():
 def test_unnamed_alternatives_are_called_by_their_parameters():
     study = cg.compare(
         bank,
-        ["bank", {"tellers": 3, "rule": max}, {"until_s": 60.0}, {"rule": np.eye(2)}],
+        [
+            "bank",
+            {"tellers": 3, "rule": max},
+            {"until_s": 60.0},
+            {"rule": np.eye(2)},
+            {"rule": [object()]},
+        ],
         seeds=[1],
     )
     assert study.policies == [
@@ -67,6 +73,7 @@ def test_unnamed_alternatives_are_called_by_their_parameters():
         "tellers=3,rule=max",
         "until_s=60.0",
         "rule=[[1. 0.]  [0. 1.]]",
+        "rule=[<object object>]",
     ]
 
 
@@ -145,7 +152,9 @@ def test_a_figure_does_not_replace_the_parameter_of_a_sweep():
 
 
 @pytest.mark.parametrize(
-    "value", [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.inf], ids=str
+    "value",
+    [np.int64(3), np.float32(0.5), Fraction(1, 4), True, np.True_, np.inf],
+    ids=str,
 )
 def test_a_results_directory_keeps_every_kind_of_number(tmp_path, value):
     @cg.model

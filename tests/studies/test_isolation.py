@@ -423,9 +423,18 @@ def has_no_seed(env, entropy=None):
     return {"end": env.now}
 
 
+@cg.model
+def never_releases(env, draw, customers=2):
+    desk = cg.Resource(env, name="desk")
+    env.run(draw("start").random())
+    [desk.request() for _ in range(customers)]
+    env.run(2)
+
+
 @pytest.mark.parametrize(
     ("scenario", "policies", "warned"),
     [
+        (never_releases, [{"customers": 1}, {}], ["default"]),
         (has_no_seed, [{}, {"entropy": 2}], ["default", "entropy=2"]),
         (
             busy,
@@ -436,27 +445,19 @@ def has_no_seed(env, entropy=None):
         # each error has another address
         (normal, ["random", lambda view: {}[object()]], []),
     ],
-    ids=["model", "policy", "right", "failed"],
+    ids=["never granted", "model", "policy", "right", "failed"],
 )
-def test_figures_that_the_seed_does_not_decide_are_reported(
-    scenario, policies, warned, caplog
-):
+def test_figures_that_show_a_mistake_are_reported(scenario, policies, warned, caplog):
     assert len(cg.compare(scenario, policies, seeds=range(3)).rows) == 6
     assert [line.split(":")[0].split()[-1] for line in caplog.messages] == warned
 
 
-MOVES = """
-import os
-os.chdir("/")
-def first(view):
-    os.chdir("/")
-    return zip(view.queue, view.idle)
-"""
-
-
 def test_a_policy_does_not_change_the_folder_of_the_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "moves.py").write_text(MOVES)
+    (tmp_path / "moves.py").write_text(
+        "import os\nos.chdir('/')\ndef first(view):\n    os.chdir('/')"
+        "\n    return zip(view.queue, view.idle)"
+    )
     cg.compare(quiet, ["moves.py:first"], range(2), out="out")
     assert (tmp_path / "out" / "rows.csv").exists()
 
@@ -497,12 +498,10 @@ class TwoPartError(Exception):
 
 def test_a_value_that_cannot_be_copied_is_rejected_but_a_run_may_create_it():
     for value in (threading.Lock(), TwoPartError("lock", 2)):
-
-        def rule(view, value=value):
-            return [] if value else None
-
         check_refused(
-            lambda rule=rule: cg.compare(quiet, {"mine": rule}, [0]),
+            lambda value=value: cg.compare(
+                quiet, {"mine": lambda view: [] if value else None}, [0]
+            ),
             ["policy 'mine' cannot be copied ", ": TypeError: ", "within the run"],
         )
         shop = type("held", (Shop,), {"value": value})()

@@ -204,8 +204,7 @@ def test_a_seed_whose_jobs_cannot_be_made_is_a_failed_run_of_each_policy():
             (1, "RuntimeError: no jobs (test_replicate.py"),
             (
                 2,
-                f"PolicyError: policy '{policy}' or its scenario draws from the"
-                " generator of the module random",
+                "PolicyError: the run draws from the generator of the module random",
             ),
         )
     ]

@@ -462,17 +462,7 @@ def test_the_jobs_of_classes_are_summed_in_order_of_arrival():
     assert differing([cg.Scenario("weights", load)], ["triage"], range(3)) == []
 
 
-def test_a_cached_loop_is_discarded_if_an_equation_is_newer(tmp_path):
-    from cgrsp_simpy.base.compiled import forget
-
-    kept = [
-        tmp_path / f"{name}.nbi" for name in ("bulk.advance-9.py311", "other.f-9.py311")
-    ]
-    for path, age_s in itertools.product(kept, (0, 10**9)):
-        path.touch()
-        os.utime(path, (age_s, age_s) if age_s == 0 else None)
-        forget(tmp_path, [bulk], [bulk, os])
-        assert path.exists() == (age_s > 0 or path is kept[1])
+def test_the_modules_of_the_loop():
     names = {Path(module.__file__).stem for module in bulk.FILES}
     assert names == {"state", "queue", "rules", "bill", "loop", "triage"}
 

@@ -39,6 +39,7 @@ from cgrsp_simpy.decide.recommend import (
     least_figures,
     under_load,
 )
+from cgrsp_simpy.rental.record import slot_seconds
 from cgrsp_simpy.rental.scenario import Scenario
 from cgrsp_simpy.rental.workload import JobList, LoggedWorkload
 from cgrsp_simpy.studies.replicate import (
@@ -338,8 +339,7 @@ class Advice(Results):
             scenario, self.trials.policies[self.now.policy], self.seeds[0]
         )
         jobs = run.jobs
-        away_s = jobs["away_s"] if "away_s" in scenario.terms.columns else 0.0
-        held_s = (jobs["finish_s"] - jobs["dispatch_s"] - away_s) * jobs["gpus"]
+        held_s = slot_seconds({name: jobs[name] for name in jobs.dtype.names})
         span_s = max(HOUR_S, float(np.ptp(jobs["submit_s"])))
         hours = round(span_s / HOUR_S)
         sums = [

@@ -39,7 +39,7 @@ class Level(NamedTuple):
     complexity: int
     factor: Factor
     most: float
-    weight: float = 1.0
+    weight: float
 
 
 def levels_of(

@@ -412,12 +412,6 @@ class Trials:
         """
         _, slots, types, hours = option
         if option[1:] not in self._scenarios:
-            require(
-                slots >= self.least,
-                "slots",
-                slots,
-                "at least as many as the widest job needs",
-            )
             fleet = self.fleets[types](slots)
             opening = replace(fleet.opening, hours=hours)
             self._scenarios[option[1:]] = replace(fleet, opening=opening)
@@ -699,7 +693,7 @@ class Search:
         ahead = ceil(self.trials.scenario.opening.boot_s / 3600)
         # slots for a peak are ordered before it
         used = np.max([np.roll(used, -hours) for hours in range(ahead + 1)], axis=0)
-        least = max(1, self.trials.least)
+        least = self.trials.least
         starts = [
             scheduled(fixed, np.maximum(least, np.ceil(factor * used).astype(int)))
             for factor in FACTORS

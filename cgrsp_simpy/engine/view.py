@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -142,7 +143,7 @@ class View:
             ) from None
         if not least > 0:
             raise AssignmentError(f"{shown(chosen)}, in which an amount is not above 0")
-        if not abs(total - need) <= TOLERANCE * max(need, 1.0):
+        if not math.isclose(total, need, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
             raise AssignmentError(f"{total:g} in total; the job needs {need:g}")
         return self._whole(parts)
 

@@ -101,6 +101,12 @@ in order; larger values have the last name.
 """
 
 
+def slot_seconds(jobs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the time that each job holds slots, summed over its slots, seconds."""
+    stay_s = jobs["finish_s"] - jobs["dispatch_s"] - jobs.get("away_s", 0.0)
+    return np.asarray(stay_s * jobs["gpus"])
+
+
 class ClassTotals(NamedTuple):
     """Totals over the jobs of a deadline class; times in seconds."""
 
@@ -164,8 +170,7 @@ class Totals:
         self.wait_s += float(wait_s.sum())
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
-        stay_s = jobs["finish_s"] - jobs["dispatch_s"] - jobs.get("away_s", 0.0)
-        self.held_s += float((stay_s * jobs["gpus"]).sum())
+        self.held_s += float(slot_seconds(jobs).sum())
         self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
         self.weight += float(jobs["weight"].sum())
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)

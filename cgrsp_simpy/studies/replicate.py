@@ -496,8 +496,6 @@ def _outcomes(block: Block) -> list[Outcome]:
     # jobs of a user's class may change in a run
     shared = len(policies) > 1 and users_part(scenario) is None
     drawn = _or_error(lambda: subject_of(scenario).draw(seed) if shared else None)
-    if isinstance(drawn, str):
-        return [drawn] * len(policies)
 
     def outcome(policy: Any) -> Outcome:
         run = run_isolated(
@@ -505,7 +503,10 @@ def _outcomes(block: Block) -> list[Outcome]:
         )
         return (keep or subject_of(scenario).outcome)(run)
 
-    return [_or_error(partial(outcome, policy)) for policy in policies]
+    return [
+        drawn if isinstance(drawn, str) else _or_error(partial(outcome, policy))
+        for policy in policies
+    ]
 
 
 def _or_error(function: Callable[[], Any]) -> Any:

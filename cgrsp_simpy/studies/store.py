@@ -113,11 +113,11 @@ class Store:
             }
             self.write({f"{name}.json": texts[name] for name in texts})
         else:
+            path = self.path / "configuration.json"
             try:
-                kept = kept_json(self.path / "configuration.json")
-                self._refuse_other("", kept, configuration)
+                self._refuse_other("", kept_json(path), configuration)
             except RecursionError:
-                raise damaged(self.path / "configuration.json") from None
+                raise damaged(path) from None
             stored = kept_json(self.path / "manifest.json")
             if not isinstance(stored, dict) or not isinstance(
                 stored.get("versions"), dict

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cgrsp_simpy.base.table import Table, digits, html_text, progress, visible
@@ -62,3 +64,12 @@ def test_numbers_are_aligned_to_the_right_and_texts_to_the_left():
 def test_a_progress_bar_starts_no_thread():
     """A browser's Python cannot start one."""
     assert progress(()).monitor is None
+
+
+def test_a_notebook_without_widgets_shows_no_warning(monkeypatch, recwarn):
+    """In the browser, where tqdm recognises a notebook by a module of IPython."""
+    for name in ("IPython.utils._process_emscripten", "ipywidgets"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("auto", "autonotebook", "notebook"):
+        monkeypatch.delitem(sys.modules, f"tqdm.{name}", raising=False)
+    assert progress((7,)).total == 1 and not recwarn.list

@@ -170,20 +170,23 @@ def test_notes_of_bounds(bounds, known, notes):
         assert text.startswith(note)
 
 
+LIMITS = SimpleNamespace(
+    scenario=cg.day("quiet", jobs=3),
+    seeds=range(2),
+    bin_s=90.0,
+    corners={"bound": [(1.25, 8.0)], "high": [(1.5, 9.0)]},
+    means={50.0: mean([3.0, 4.0]), math.inf: mean([1.0, 2.0])},
+    miss_pct=lambda wait_min: 10.0 - wait_min,
+)
+VALUES = {"wait_min": (2.0, 4.0), "miss_pct": (5.0, 5.0)}
+MEANS = {("fifo", name, n): VALUES[name][n] for name in VALUES for n in (0, 1)}
+FRONTIER = "bound quiet jobs=3 --frontier --policies fifo --seeds 2 --bin 1.5"
+
+
 def test_the_frontier_by_command(capsys, monkeypatch):
-    limits = SimpleNamespace(
-        scenario=cg.day("quiet", jobs=3),
-        seeds=range(2),
-        bin_s=90.0,
-        corners={"bound": [(1.25, 8.0)], "high": [(1.5, 9.0)]},
-        means={50.0: mean([3.0, 4.0]), math.inf: mean([1.0, 2.0])},
-        miss_pct=lambda wait_min: 10.0 - wait_min,
-    )
-    values = {"wait_min": (2.0, 4.0), "miss_pct": (5.0, 5.0)}
-    means = {("fifo", name, n): values[name][n] for name in values for n in (0, 1)}
-    monkeypatch.setattr(decisions, "frontier", lambda *_, **__: limits)
-    monkeypatch.setattr(decisions, "expected", lambda *_: means)
-    line = "bound quiet jobs=3 --frontier --policies fifo --seeds 2 --bin 1.5".split()
+    monkeypatch.setattr(decisions, "frontier", lambda *_, **__: LIMITS)
+    monkeypatch.setattr(decisions, "expected", lambda *_: MEANS)
+    line = FRONTIER.split()
     first, _, *lines = output(capsys, *line).splitlines()
     assert first.endswith("these corners; 2 seeds, prices in bins of 1.5 min")
     rows = [row.split() for row in lines if row[:1].isdigit() or row[:4] == "fifo"]
@@ -196,3 +199,62 @@ def test_the_frontier_by_command(capsys, monkeypatch):
         ("inf", 1.5),
     ]
     assert [row["kind"] for row in content["figures"]] == ["bound", "high", "policy"]
+
+
+@pytest.mark.parametrize(
+    ("line", "replaced", "messages"),
+    [
+        (
+            f"{FRONTIER} --report a",
+            {
+                "cli.decisions.frontier": LIMITS,
+                "cli.decisions.expected": MEANS,
+                "plots.figure.Figure.write": None,
+            },
+            ["the figure is in a"],
+        ),
+        (
+            "advise quiet --out a --report b",
+            {
+                "cli.decisions.advise": SimpleNamespace(
+                    as_dict=dict, rows=[], failures=[]
+                ),
+                "decide.figures.write_report": None,
+            },
+            ["results are in a", "the report is in b"],
+        ),
+        (
+            "lectures --browser a --pyodide b",
+            {"exercises.browser.write": None},
+            ["building JupyterLite, which takes up to a minute", "a/index.html"],
+        ),
+        (
+            "lectures 1 --slides a",
+            {"cli.teaching.slides": "", "cli.teaching.write_files": None},
+            [
+                "running lecture 1, which takes up to a minute",
+                "a/01_event_list.slides.html",
+            ],
+        ),
+        (
+            "redraw figure_5_6.csv",
+            {
+                "plots.figure.Figure.contents": {"a.png": b""},
+                "cli.papers.write_files": None,
+            },
+            ["a.png"],
+        ),
+    ],
+)
+def test_a_command_writes_its_files_and_lists_them(
+    line, replaced, messages, monkeypatch, caplog, capsys
+):
+    caplog.set_level(logging.INFO)
+    called = []
+    for name, result in replaced.items():
+        monkeypatch.setattr(
+            f"cgrsp_simpy.{name}",
+            lambda *_, name=name, result=result, **__: called.append(name) or result,
+        )
+    printed = output(capsys, *line.split()).splitlines()
+    assert called == [*replaced] and {*messages} <= {*caplog.messages, *printed}

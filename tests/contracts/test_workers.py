@@ -457,8 +457,8 @@ def tired(refuses):
 @pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     ("refuses", "number"),
-    [(True, 2), (False, 3)],
-    ids=["submit raises", "a task fails"],
+    [(False, 3), (True, 2)],
+    ids=["a task fails", "submit raises"],
 )
 def test_results_finished_before_an_executor_failed_are_kept(
     refuses, number, small_tasks, tmp_path

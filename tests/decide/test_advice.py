@@ -24,7 +24,6 @@ from cgrsp_simpy.decide.recommend import (
     Trials,
 )
 
-AT_ONCE = cg.Market(delay_s=((0, 0), (0, 0), (0, 0)))
 GPU = cg.GpuType("one", 0.3, (60.0, 70.0, 100.0), 1.0)
 LOOSE = cg.DeadlineClass("loose", 1.0, 1200.0)
 
@@ -33,7 +32,11 @@ def place(gap_s=60.0, slots=1, jobs=60, classes=(LOOSE,)):
     """Jobs of 72 s or so on one type, provisioned at once."""
     load = cg.PoissonWorkload(jobs, 1 / gap_s, deadlines=classes)
     return cg.Scenario(
-        "small", load, cg.round_robin(slots, (GPU,)), (GPU,), market=AT_ONCE
+        "small",
+        load,
+        cg.round_robin(slots, (GPU,)),
+        (GPU,),
+        market=cg.Market(delay_s=((0, 0), (0, 0), (0, 0))),
     )
 
 

@@ -10,13 +10,17 @@ from cgrsp_simpy.decide.bounds import _Program, _units
 from cgrsp_simpy.decide.dispatches import Dispatches
 
 DAY = cg.day("hectic", jobs=30)
-SCARCE = cg.HourlyStock("RTX A4500", [(0.2, 0.3, 0.5), (0.6, 0.3, 0.1)] * 12)
 SCENARIOS = {
     # from 8 o'clock over two nights, so that the clock changes on later days
     "two days": replace(
         DAY,
         workload=replace(DAY.workload, rate_per_s=1 / 5000),
-        market=replace(DAY.market, stock=(SCARCE,)),
+        market=replace(
+            DAY.market,
+            stock=(
+                cg.HourlyStock("RTX A4500", [(0.2, 0.3, 0.5), (0.6, 0.3, 0.1)] * 12),
+            ),
+        ),
     ),
     # instances may be warm: delays count as 0
     "free types": replace(DAY, free_types=True, terms=cg.Terms(warm_s=0.5)),

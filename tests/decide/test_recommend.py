@@ -42,7 +42,6 @@ TWO = (
     cg.DeadlineClass("tight", 0.3, 300.0, True),
     cg.DeadlineClass("loose", 0.7, 20_000.0),
 )
-DEAR_SLOTS = Prices(price_slot=50.0)
 
 
 def place(gap_s=200.0, slots=1, gpus=(FAST,), classes=TWO, market=AT_ONCE, jobs=60):
@@ -421,7 +420,12 @@ def waiting_costs(price_miss, price_wait):
     ("scenario", "policies", "prices", "best"),
     [
         # where a slot costs 50 USD, earliest deadline first is what saves deadlines
-        (lambda: place(80.0), ["fifo", "edf"], DEAR_SLOTS, ("edf", 1, FIXED)),
+        (
+            lambda: place(80.0),
+            ["fifo", "edf"],
+            Prices(price_slot=50.0),
+            ("edf", 1, FIXED),
+        ),
         (
             lambda: replace(place(300.0, gpus=(SLOW, FAST)), slots=(SLOW,)),
             ["fifo"],

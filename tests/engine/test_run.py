@@ -444,10 +444,9 @@ def test_class_variables_and_names_of_their_own_are_fields_as_before(annotation)
     )
 
 
-ENGINES = "pending_claims free mask decisions mark_finished claim view env".split()
-
-
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize(
+    "name", "pending_claims free mask decisions mark_finished claim view env".split()
+)
 @pytest.mark.parametrize("when", ["set_up", "process"])
 def test_an_attribute_of_the_engine_cannot_be_set(name, when):
     def process(run):

@@ -527,6 +527,10 @@ test_wrong_arguments_are_rejected = refusals(
     ),
     (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
     (
+        lambda: plots.gantt(cg.simulate(cg.dag.Scenario("er:n=9")), colour_by="jobs"),
+        "unknown colour_by 'jobs'; did you mean 'job'?",
+    ),
+    (
         lambda: plots.sweep_lines(two_parameters(), "miss_pct"),
         "over(=None) must be one of the parameters that vary: slots, clock",
     ),

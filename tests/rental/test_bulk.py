@@ -120,7 +120,6 @@ FOUR = (
     cg.DeadlineClass("day", 0.3, 14400, complexity_mix=(0.2, 0.2, 0.6)),
     cg.DeadlineClass("night", 0.5, 36000),
 )
-HOURLY = cg.ArrivalRates(tuple(range(10, 34)), start_h=8)
 CHANCES = tuple((hour / 46, 0.5 - hour / 92, 0.5 - hour / 92) for hour in range(24))
 OTHERS = {
     "types that are chosen": cg.day("surge", jobs=150, free_types=True),
@@ -131,7 +130,10 @@ OTHERS = {
     ),
     "printed clock": cg.day("hectic", jobs=150, clock="printed"),
     "classes": cg.Scenario("classes", cg.PoissonWorkload(150, 0.05, deadlines=FOUR)),
-    "hours": cg.Scenario("hours", cg.HourlyWorkload(150, HOURLY)),
+    "hours": cg.Scenario(
+        "hours",
+        cg.HourlyWorkload(150, cg.ArrivalRates(tuple(range(10, 34)), start_h=8)),
+    ),
     "hourly stock": cg.Scenario(
         "hourly",
         cg.PoissonWorkload(150, 0.02),
@@ -182,7 +184,6 @@ EXACT = (
     cg.GpuType("B", 0.25, (50, 90, 95), 0.9),
     cg.GpuType("C", 1.0, (60, 60, 60), 0.7),
 )
-DELAYS = ((0, 0), (10, 10), (60, 60))
 BILLED = [
     cg.Terms(),
     cg.Terms(warm_s=60),
@@ -201,7 +202,10 @@ def tied(seed, free_types=False, most=1):
         tight, gpus = rng.random() < 0.4, rng.randint(1, most)
         jobs.append(cg.Job(len(jobs), at_s, due_s, level, tight, gpus))
     slots = [rng.choice(EXACT) for _ in range(rng.randint(most, 6))]
-    market, service = cg.Market(delay_s=DELAYS), cg.Service(sigma=(0, 0, 0))
+    market, service = (
+        cg.Market(delay_s=((0, 0), (10, 10), (60, 60))),
+        cg.Service(sigma=(0, 0, 0)),
+    )
     terms = BILLED[seed % len(BILLED)]
     jobs = cg.JobList(jobs)
     return cg.Scenario(
@@ -250,11 +254,10 @@ def test_an_instance_that_ran_for_no_time_is_warm_all_the_same():
 
 
 seconds = st.sampled_from([0.0, 1.0, 60.0, 900.0, 1e5])
-paid_from = st.sampled_from(["execution", "provisioning"])
 bills = st.builds(
     cg.Terms,
     warm_s=seconds,
-    billed_from=paid_from,
+    billed_from=st.sampled_from(["execution", "provisioning"]),
     minimum_s=seconds,
     increment_s=seconds,
 )
@@ -459,17 +462,7 @@ def test_the_jobs_of_classes_are_summed_in_order_of_arrival():
     assert differing([cg.Scenario("weights", load)], ["triage"], range(3)) == []
 
 
-def test_a_cached_loop_is_discarded_if_an_equation_is_newer(tmp_path):
-    from cgrsp_simpy.base.compiled import forget
-
-    kept = [
-        tmp_path / f"{name}.nbi" for name in ("bulk.advance-9.py311", "other.f-9.py311")
-    ]
-    for path, age_s in itertools.product(kept, (0, 10**9)):
-        path.touch()
-        os.utime(path, (age_s, age_s) if age_s == 0 else None)
-        forget(tmp_path, [bulk], [bulk, os])
-        assert path.exists() == (age_s > 0 or path is kept[1])
+def test_the_modules_of_the_loop():
     names = {Path(module.__file__).stem for module in bulk.FILES}
     assert names == {"state", "queue", "rules", "bill", "loop", "triage"}
 

@@ -16,9 +16,8 @@ from cgrsp_simpy.rental.record import Totals, by_class
 from cgrsp_simpy.studies.subject import subject_of
 
 HOUR_S = 3600.0
-RUSH = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0)
 THREE = (
-    RUSH,
+    cg.DeadlineClass("rush", 0.2, 600.0, tight=True, weight=5.0),
     cg.DeadlineClass("day", 0.5, 7200.0),
     cg.DeadlineClass("batch", 0.3, 86400.0),
 )
@@ -200,8 +199,11 @@ def test_a_column_of_a_log_gives_the_classes(tmp_path, file):
 
 
 SMALL = cg.DeadlineClass("rush", 0.2, 600.0, tight=True, complexity_mix=[1, 0, 0])
-BIG = cg.DeadlineClass("batch", 0.3, 86400.0, complexity_mix=(0, 0.25, 0.75))
-SIZED = (SMALL, cg.DeadlineClass("day", 0.5, 7200.0), BIG)
+SIZED = (
+    SMALL,
+    cg.DeadlineClass("day", 0.5, 7200.0),
+    cg.DeadlineClass("batch", 0.3, 86400.0, complexity_mix=(0, 0.25, 0.75)),
+)
 
 
 def test_a_deadline_class_may_have_its_own_sizes(tmp_path):

@@ -102,15 +102,22 @@ def test_without_randomness_a_run_from_a_state_equals_the_whole_run(
 
 
 HELD = cg.Market(persistence_s=1200.0, sight="poll:120")
-OPEN = cg.HourlyWorkload(50, cg.ArrivalRates((60.0, 20.0) * 12), (0.5, 0.3, 0.2))
-EXPONENTIAL = {"service": cg.Service("exponential"), "workload": OPEN}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "policy", "seeds"),
     [
-        (EXPONENTIAL, "fifo", 25),
+        (
+            {
+                "service": cg.Service("exponential"),
+                "workload": cg.HourlyWorkload(
+                    50, cg.ArrivalRates((60.0, 20.0) * 12), (0.5, 0.3, 0.2)
+                ),
+            },
+            "fifo",
+            25,
+        ),
         ({}, "triage", 80),
         ({"market": HELD}, "watch", 80),
         ({"market": replace(HELD, sight="none")}, "fifo", 80),

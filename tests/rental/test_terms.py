@@ -352,8 +352,7 @@ def test_a_type_that_is_never_in_stock_cannot_be_asked_for_again():
 
 
 H = 3600.0
-MIDNIGHT = cg.Clock(((0.0, 1.0),))
-FROM_MIDNIGHT = cg.Market(MIDNIGHT, delay_s=((10, 10),) * 3)
+FROM_MIDNIGHT = cg.Market(cg.Clock(((0.0, 1.0),)), delay_s=((10, 10),) * 3)
 
 
 def run_of(submits, hours, boot_s=0.0, minimum_s=0.0, market=FROM_MIDNIGHT, **more):

@@ -415,6 +415,11 @@ TOLD = {
     "nameless": lambda number: lambda view: list(zip(view.queue, view.idle))[:number],
     "an object": Rule,
     "a named tuple": Numbered,
+    "an object with less content by protocol 5 of pickle": lambda number: type(
+        "Shared",
+        (Rule,),
+        {"__reduce_ex__": lambda rule, at: (Rule, (rule.number if at < 5 else 2,))},
+    )(number),
     "a method": lambda number: Rule(number).rule,
     "filled in": lambda number: named(
         partial(lambda number, view: list(zip(view.queue, view.idle))[:number], number)

@@ -31,7 +31,6 @@ SCENARIOS = {
     ),
     "dag": lambda: cg.dag.Scenario("er:n=9"),
 }
-every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 
 
 def cells(html):
@@ -43,7 +42,7 @@ def cells(html):
     ]
 
 
-@every_scenario
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_is_one_line_and_in_a_notebook_a_table_of_its_figures(name):
     scenario = SCENARIOS[name]()
     run = cg.simulate(scenario, scenario.compared[0])

@@ -450,12 +450,10 @@ class Triage:
         now = quick(moment_of(outlook.forecasts, self.prices, *state))
         taken = [[0, 0] for _ in classes]
         rows = [Front() for _ in range(2 * len(classes))]
-        line_usd, left, again_s = -1.0, view.waiting, inf
+        line_usd, left, again_s = line_of(now), view.waiting, inf
         answer: list[Assignment | Wake] = []
         while offers:
             on_offer, fronts = kinds(), rows[: set_fronts(now, taken, rows)]
-            if line_usd < 0.0 and any(later.values()):
-                line_usd = line_of(now)
             for front in fronts:
                 job = classes[front.job_class].jobs[front.at]
                 front.id, front.gpus = job.id, job.gpus

@@ -228,14 +228,15 @@ def test_jobs_of_a_state_start_on_the_first_idle_slots():
     assert run.jobs["slot"].tolist() == [1, 0, 2]
 
 
-TERMS = cg.Terms(billed_from="provisioning", minimum_s=600)
-
-
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(("policy", "free_types"), [("fifo", True), ("rh", False)])
 def test_compiled_runs_from_states_equal_simpy(policy, free_types):
     """Jobs of up to three GPUs that run, and some that are provisioned."""
-    day = replace(tied(7, free_types, 3), terms=TERMS, service=cg.Service())
+    day = replace(
+        tied(7, free_types, 3),
+        terms=cg.Terms(billed_from="provisioning", minimum_s=600),
+        service=cg.Service(),
+    )
     whole = subject_of(day).run(policy, 0, engine="simpy")
     for at_s, wake_s in ((70.0, None), (70.0, 120.0), (200.0, None)):
         state = replace(whole.state(at_s), wake_s=wake_s)
@@ -243,8 +244,8 @@ def test_compiled_runs_from_states_equal_simpy(policy, free_types):
 
 
 @tiers
-def no_tiers(now_s):
-    return ((inf, 0, 1 / (now_s - now_s)),)
+def tiers_after_0(now_s):
+    return ((inf, 0, 1 / now_s),)
 
 
 @index
@@ -256,7 +257,7 @@ def undefined_at(deadline_s, due_s=1000.0):
 @pytest.mark.parametrize(
     ("order", "place"),
     [
-        (no_tiers, fastest),
+        (tiers_after_0, fastest),
         (undefined_at, fastest),
         (undefined_at.with_parameters(due_s=2000.0), fastest),
         (undefined_at.with_parameters(due_s=nan), fastest),
@@ -264,8 +265,10 @@ def undefined_at(deadline_s, due_s=1000.0):
     ],
 )
 def test_a_run_whose_rule_fails_is_left_to_simpy(order, place):
-    """Both wait at once; the first is due at 1000 and the other at 2000."""
-    jobs = [cg.Job(n, 0, 2000.0 if n else 1000.0) for n in range(2)]
+    """Two wait at once; the first is due at 1000 and the other at 2000. For the third,
+    the rule may be defined again.
+    """
+    jobs = [cg.Job(0, 0, 1000.0), cg.Job(1, 0, 2000.0), cg.Job(2, 9, 1000.0)]
     day = replace(cg.day("hectic"), workload=cg.JobList(jobs))
     subject, policy = subject_of(day), cg.ListPolicy(order, place, "failing")
     assert subject.compiled(subject.make_policy(policy), 0, None, True) is None

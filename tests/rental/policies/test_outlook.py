@@ -105,13 +105,18 @@ TWO = cg.HourlyStock(
     SLOW, [(0.4, 0.2, 0.4)] * 4 + [(0.3, 0.1, 0.6)] * 20, 9000, 700, 0.75, 600
 )
 ON_TWO = cg.Market(cg.Clock(((0, 1.0),)), stock=(TWO,), sight="poll:1300")
-ON_ONE = cg.Market(persistence_s=1500, sight="poll:5000")
 
 
 @pytest.mark.parametrize(
     ("market", "after_s", "seeds", "least"),
     [
-        pytest.param(ON_ONE, 500, 4000, 1000, marks=pytest.mark.slow),
+        pytest.param(
+            cg.Market(persistence_s=1500, sight="poll:5000"),
+            500,
+            4000,
+            1000,
+            marks=pytest.mark.slow,
+        ),
         (ON_TWO, 700, 500, 75),
     ],
 )

@@ -77,7 +77,6 @@ def expected_on(market):
     return expected_s(view, view.idle[0])
 
 
-BOUNDS_S = ((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0))
 ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
 
 
@@ -93,7 +92,9 @@ ALWAYS_LOW = cg.StockSeries(GPU.name, (0.0,), (2,), 3600.0)
 )
 def test_without_a_look_or_persistence_the_models_mean_delay_is_expected(chances, seen):
     law = cg.HourlyStock(GPU.name, [chances] * 24)
-    market = cg.Market(delay_s=BOUNDS_S, stock=(law,), **seen)
+    market = cg.Market(
+        delay_s=((0.0, 10.0), (30.0, 120.0), (600.0, 7200.0)), stock=(law,), **seen
+    )
     mean_s = sum(chance * s for chance, s in zip(chances, (5, 75, 3900)))
     assert expected_on(market) == pytest.approx(mean_s)
 

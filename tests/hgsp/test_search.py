@@ -72,9 +72,14 @@ def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
 
 def test_the_search_ends_if_nothing_is_late_or_can_move():
     in_time = instance_of((2, 0, 9, 1, 0))
-    alone = instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
-    assert [step.best for step in search(in_time, moves=1000)[1]] == [0]
-    assert search(alone, moves=1000)[0].weighted_tardiness == 3
+    tasks = [(2, 0, 99, 1, 0), (2, 0, 0, 3, 0)]  # the second is late anyway
+    assert [vars(step) for step in search(in_time, moves=1000)[1]] == [
+        {"iteration": 0, "objective": 0, "best": 0}
+    ]
+    assert [
+        value(instance_of(*some, gpus=(FAST,)), moves=1000)
+        for some in (tasks, tasks[1:])
+    ] == [3, 3]
 
 
 def test_a_task_of_weight_0_is_served_last():

@@ -115,7 +115,7 @@ def test_the_number_is_the_best_of_all_simulated_ones():
 
 def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
     """Two jobs of 40 min each hour for five weeks: one machine would let them wait too
-    long.
+    long, after three days for any limit of a day.
     """
     rows = [(1800 * n, 2400, 1, 0) for n in range(48 * 35)]
     result, later = (
@@ -133,6 +133,10 @@ def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
         (2 * 3.84 / (4 / 3),) * 3, rel=1e-3
     )
     assert str(later) == str(result)
+    until_full = plan(
+        jobs_of(*rows[:400]), "p95=1d", sizes=(ONE,), policies=[f"ajw-t:wait_s={DAY_S}"]
+    ).frontier[-1]
+    assert until_full["p95_wait_s"] == DAY_S
 
 
 @pytest.mark.parametrize("days", [2, 3, 4])

@@ -620,6 +620,21 @@ EQUAL: dict[tuple[str, str], str] = {
         "spot/optimum.py",
         "first, end = max(start, 1), min(start + size, len(values))",
     ): "no work left is offered otherwise; no start is early enough for the least work",
+    **dict.fromkeys(
+        [
+            ("cluster/cluster.py", f"@lru_cache(maxsize={size})")
+            for size in ("2 << 10", "1 << 11")
+        ],
+        "a larger cache only takes memory",
+    ),
+    (
+        "cluster/replay.py",
+        "least_s = min(off_s.values(), key=np.mean, default=np.zeros(2))",
+    ): "it is compared with nothing if there is no scheduler",
+    (
+        "papers/ledger.py",
+        "narrow = ours.half_width < WIDEST * abs(printed) + rounding",
+    ): "no computed half width is exactly at its limit",
     (
         "dag/search.py",
         "self.best, self.best_order = np.empty(1, dtype=np.int64), order",

@@ -60,8 +60,10 @@ def test_it_is_never_worse_than_its_start(level):
 @pytest.mark.parametrize(("budget_s", "steps"), [(1.5, 1), (2, 1), (2.5, 2), (4.5, 4)])
 def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
     """The clock advances by a second per call; the call at loading is not counted."""
-    clock = SimpleNamespace(perf_counter=count(10).__next__)
-    monkeypatch.setattr("cgrsp_simpy.hgsp.search.time", clock)
+    monkeypatch.setattr(
+        "cgrsp_simpy.hgsp.search.time",
+        SimpleNamespace(perf_counter=count(10).__next__),
+    )
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.AT_ONCE", 74)
     instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
     assert len(search(instance, time_budget_s=budget_s)[1]) == steps
@@ -86,8 +88,10 @@ def test_a_task_of_weight_0_is_served_last():
     """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
     first.
     """
-    two = instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,))
-    assert value(two, moves=100) == 0
+    assert (
+        value(instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,)), moves=100)
+        == 0
+    )
 
 
 @pytest.mark.slow

@@ -272,6 +272,8 @@ def test_a_number_agrees_with_one_that_is_rounded_to_it(printed, ours, verdict):
         (10.0, (10.5, 10.5), 0.5, ledger.REPRODUCED),
         (10.0, (9.25, 9.25), 0.5, ledger.DIFFERENT),
         (10.0, (10.75, 10.75), 0.5, ledger.DIFFERENT),
+        (10.0, (9.8, 10.2), 0.5, ledger.REPRODUCED),  # an interval of ± 2.5
+        (10.0, (9.75, 10.25), 0.5, ledger.UNDECIDED),  # an interval of ± 3.2
     ],
 )
 def test_a_wide_interval_confirms_nothing(printed, values, rounding, verdict):

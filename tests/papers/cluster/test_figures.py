@@ -38,10 +38,12 @@ def plotted(id):
 def test_studies_are_cut_as_printed_and_whole_below_a_load_of_one():
     studies = table.studies([0.5, 1.0], [0], 4, None, ["fifo"])
     assert [*studies] == [(table.CUT, 0.5), (table.CUT, 1.0), (UNCUT, 0.5)]
-    alone = Offered(jobs=10, load=0.5, warm_up=0, after=0)
-    assert table.scenario(table.CUT, 0.5, 10).source == alone
-    around = Offered(jobs=10, load=0.5, warm_up=10, after=80)
-    assert table.scenario(UNCUT, 0.5, 10).source == around
+    assert table.scenario(table.CUT, 0.5, 10).source == Offered(
+        jobs=10, load=0.5, warm_up=0, after=0
+    )
+    assert table.scenario(UNCUT, 0.5, 10).source == Offered(
+        jobs=10, load=0.5, warm_up=10, after=80
+    )
 
 
 @pytest.mark.slow

@@ -189,6 +189,7 @@ def test_srpt_of_a_continuous_distribution_is_the_limit_of_many_times(load):
 
 test_input_unsuitable_for_the_formulas_gives_a_one_line_error = refusals(
     (lambda: cg.queueing.mg1_srpt(0.1, [2, 1], [0.5, 0.5]), "increasing"),
+    (lambda: cg.queueing.mg1_srpt(0.1, [1, 1], [0.5, 0.5]), "increasing"),
     (
         lambda: cg.queueing.mg1_srpt(0.1, [1, 2], [1.0]),
         "numbers >= 0, as many as times_s has",

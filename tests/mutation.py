@@ -184,8 +184,8 @@ EQUAL: dict[tuple[str, str], str] = {
                 "self._x[k, j]: more,",
                 "**{self._y[i, k]: self._times_s[i, j] for i in fit},",
                 "for j in range(2, len(times_s)):",
-                "**dict.fromkeys(self._x[fit[:place], j - 1], -1.1),",
-                "self._rows.append((row, -np.inf, 1.0))",
+                "before = dict.fromkeys(self._x[fit[:place], j - 1], -1.1)",
+                "self._rows += [({self._x[i, j]: 1.0, **before}, -np.inf, 1.0)]",
                 "most[starts] = np.maximum("
                 "jobs.arrival_s, self._latest_s + jobs.least_time_s)",
                 "most[late] = np.maximum("
@@ -244,6 +244,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/loop.py",
         "comes(run, len(run.fleet), math.inf, 1)",
     ): "events that never come have no order",
+    (
+        "hgsp/instance.py",
+        "number > 1 and number % (3 * n) == 0,",
+    ): "a positive multiple of 3 is more than 1",
     **dict.fromkeys(
         [
             ("hgsp/instance.py", ").reshape(-2, len(numbers))"),
@@ -619,14 +623,21 @@ EQUAL: dict[tuple[str, str], str] = {
         "spot/optimum.py",
         "first, end = max(start, 1), min(start + size, len(values))",
     ): "no work left is offered otherwise; no start is early enough for the least work",
+    **dict.fromkeys(
+        [
+            ("cluster/cluster.py", f"@lru_cache(maxsize={size})")
+            for size in ("2 << 10", "1 << 11")
+        ],
+        "a larger cache only takes memory",
+    ),
     (
         "cluster/replay.py",
-        "and interval(self._difference_s(name)).high > -GRACE_S",
-    ): "no end of an interval is exactly this one",
+        "least_s = min(off_s.values(), key=np.mean, default=np.zeros(2))",
+    ): "it is compared with nothing if there is no scheduler",
     (
-        "cluster/replay.py",
-        "and interval(self._difference_s(name)).low < GRACE_S",
-    ): "no end of an interval is exactly this one",
+        "papers/ledger.py",
+        "narrow = ours.half_width < WIDEST * abs(printed) + rounding",
+    ): "no computed half width is exactly at its limit",
     (
         "dag/search.py",
         "self.best, self.best_order = np.empty(1, dtype=np.int64), order",
@@ -995,6 +1006,20 @@ EQUAL: dict[tuple[str, str], str] = {
         "waiting/plan.py",
         "if improved.value > tuple(part * (1 - LEAST_GAIN) for part in best.value):",
     ): "no value is exactly so much less, and the same value is greater",
+    ("waiting/recursion.py", "best = -2"): "any negative number is no machine",
+    (
+        "waiting/report.py",
+        "return {name: mean([trial[name][0] for trial in trials])"
+        " for name in trials[1]}",
+    ): "all trials have the same figures",
+    (
+        "dag/listing.py",
+        "self.on = np.full(problem.graph.units, -2)",
+    ): "any negative number is no GPU",
+    (
+        "waiting/plan.py",
+        "if candidate.p95_s <= DAY_S and candidate.least_cost <= least * (",
+    ): "no cost is 0, or exactly so much less than another",
     **dict.fromkeys(
         [
             ("waiting/plan.py", line)

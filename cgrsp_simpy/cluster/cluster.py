@@ -7,6 +7,7 @@ one. If a log records nodes, the job runs on as many, with its cores and memory.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, reduce
 from itertools import accumulate, chain
@@ -261,15 +262,14 @@ class Nodes:
 def _by_gpus(place: Allocation) -> Sequence[tuple[int, int]]:
     """Return numbers of GPUs, each with a mask of the nodes on which so many are taken.
 
-    A node that is listed twice with the same number of GPUs is returned twice.
+    A placement may list a node more than once.
     """
-    by_gpus, again = dict[int, int](), list[tuple[int, int]]()
+    of_node, by_gpus = Counter[int](), Counter[int]()
     for node, gpus in place:
-        nodes, bit = by_gpus.get(gpus, 0), 1 << node
-        if nodes & bit:
-            again.append((gpus, bit))
-        by_gpus[gpus] = nodes | bit
-    return [*by_gpus.items(), *again]
+        of_node[node] += gpus
+    for node, gpus in of_node.items():
+        by_gpus[gpus] |= 1 << node
+    return list(by_gpus.items())
 
 
 class Pools(Nodes):

@@ -32,7 +32,8 @@ class Room:
 
     def __init__(self, problem: Problem) -> None:
         self.unit_s = problem.unit_s
-        self.fits = problem.fits
+        # an assigned unit fits on its GPU alone, and needs no more memory there
+        self.fits = problem.fits.copy()
         self.free_mb = problem.platform.memory_mb.astype(float)
         self.need_mb = np.where(problem.lasts, problem.unit_mb, 0.0)
         self.left_s = np.zeros(problem.platform.gpus)
@@ -51,13 +52,14 @@ class Room:
             self.free_mb[gpu] -= self.need_mb[unit]
             for memory in self._memories:
                 memory.take(gpu)
+        self.fits[unit], self.need_mb[unit] = (
+            np.arange(len(self.left_s)) == gpu,
+            -np.inf,
+        )
 
     def allowed(self, unit: int) -> Bools:
         """Return the GPUs to which a unit may go, shape (gpus,)."""
-        gpu = self.on[unit]
-        if gpu >= 0:
-            return np.asarray(np.arange(len(self.left_s)) == gpu)
-        row: Bools = self.fits[unit] & (self.need_mb[unit] <= self.free_mb)
+        row = self._with_room(unit)
         if row.any():
             return row
         memory: Memory = self._memories[self._pattern[unit]]
@@ -65,10 +67,13 @@ class Room:
 
     def allowed_each(self, units: Ints) -> Bools:
         """Return `allowed` for each unit, shape (units, gpus)."""
-        rows = self.fits[units] & (self.need_mb[units, None] <= self.free_mb)
-        special = (self.on[units] >= 0) | ~rows.any(axis=1)
-        for place in np.flatnonzero(special).tolist():
+        rows = self._with_room(units)
+        for place in np.flatnonzero(~rows.any(axis=1)).tolist():
             rows[place] = self.allowed(units[place])
+        return rows
+
+    def _with_room(self, units: int | Ints) -> Bools:
+        rows: Bools = self.fits[units] & (self.need_mb[units, None] <= self.free_mb)
         return rows
 
 

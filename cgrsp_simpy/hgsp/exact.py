@@ -184,11 +184,8 @@ class _Model:
             if np.array_equal(times_s[j], times_s[j - 1]):
                 fit = np.flatnonzero(self._fits[:, j]).tolist()
                 for place, i in enumerate(fit):
-                    row = {
-                        self._x[i, j]: 1.0,
-                        **dict.fromkeys(self._x[fit[:place], j - 1], -1.0),
-                    }
-                    self._rows.append((row, -np.inf, 0.0))
+                    before = dict.fromkeys(self._x[fit[:place], j - 1], -1.0)
+                    self._rows += [({self._x[i, j]: 1.0, **before}, -np.inf, 0.0)]
 
     def _limits(self) -> scipy.optimize.Bounds:
         least, most = np.zeros(self._size), np.ones(self._size)

@@ -369,7 +369,7 @@ def read_instance(
             gpus=gpus,
             name=path.stem,
             task_names=tuple(names[n] for n in kept),
-            times_s=values[kept, len(COLUMNS) :] if timed else np.zeros((0, 0)),
+            times_s=values[kept, len(COLUMNS) :],
             lines=tuple(lines[n][0] for n in kept),
             tags=Tags(
                 {name: [lines[n][1][name] or "" for n in kept] for name in others}

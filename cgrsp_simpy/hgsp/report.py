@@ -66,8 +66,9 @@ class HgspReport(Report):
             figures["planned_weighted_tardiness"] = plan_of(run).weighted_tardiness
         if self.model.noise:
             return figures
-        proven = 0.0 if plan.solution is None else plan.solution.bound
-        bound = max(proven, lower_bound(plan.instance))
+        bound = lower_bound(plan.instance)
+        if plan.solution is not None:
+            bound = max(plan.solution.bound, bound)
         value, gap = figures["weighted_tardiness"], math.nan
         if value == 0 or bound > 0:
             gap = 100 * max(0.0, value - bound) / value if value else 0.0

@@ -105,9 +105,9 @@ class View(engine.View):
             list.__delitem__(line, bisect_left(line, _time(job), key=_time))
 
     def on_full(self, number: int) -> None:
-        if self._idle and self._idle[-1] == number:
+        if self._idle[-1] == number:
             self._idle.pop()
-        elif number in self._idle:
+        else:
             self._idle.remove(number)
 
     def on_available(self, number: int) -> None:

@@ -178,11 +178,11 @@ def batched(values: Sequence[float] | Floats) -> Mean:
 
 
 def most_at_once(claims: np.ndarray[Any, Any]) -> float:
-    """Return the greatest total amount at one time; 1 if no claim takes time."""
+    """Return the greatest total amount at one time."""
     times_s = np.concatenate([claims["from_s"], claims["to_s"]])
     changes = np.concatenate([claims["amount"], -claims["amount"]])
     # at the same time, ends precede starts
-    return float(np.cumsum(changes[np.lexsort((changes, times_s))]).max(initial=1.0))
+    return float(np.cumsum(changes[np.lexsort((changes, times_s))]).max())
 
 
 class WaitingReport(Report):
@@ -271,7 +271,7 @@ class WaitingReport(Report):
         columns = (jobs["job"], place, needs, phase, jobs["start_s"], jobs["finish_s"])
         rented = np.rec.fromarrays(columns, CLAIM)[jobs["on_demand"]]
         rented = rented[rented["to_s"] > rented["from_s"]]
-        if jobs["on_demand"].any():
+        if len(rented):
             names.append("on demand")
             sizes.append(most_at_once(rented))
         claims = np.concatenate([claims, rented])

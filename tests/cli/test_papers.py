@@ -98,7 +98,6 @@ def test_words_and_options_of_figures(
     assert calls == [((folder, ids or tuple(module.FIGURES)), expected)]
 
 
-@pytest.mark.quick_cases(12)
 @pytest.mark.parametrize(
     ("line", "parts"),
     {

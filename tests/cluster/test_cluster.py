@@ -217,7 +217,14 @@ def test_a_resource_that_does_not_satisfy_the_need_is_rejected(place):
     assert nodes.serves(place, need) == (place == ((3, 2), (0, 2)))
 
 
-def test_a_node_may_be_listed_more_than_once():
-    nodes, place = Nodes((4, 4)), ((0, 1), (1, 2), (0, 1), (0, 1))
-    assert nodes.counts(left := nodes.take(nodes.all, place)) == [1, 2]
+@pytest.mark.parametrize("wide", [(), range(2, 8)])
+def test_a_node_may_be_listed_more_than_once(wide):
+    nodes, place = (
+        Nodes((4, 4, *(4 for _ in wide))),
+        ((0, 1), (1, 2), (0, 1), (0, 1), *((node, 1) for node in wide)),
+    )
+    assert nodes.counts(left := nodes.take(nodes.all, place)) == [
+        *(1, 2),
+        *(3 for _ in wide),
+    ]
     assert nodes.give(left, place) == nodes.all

@@ -21,6 +21,7 @@ from cgrsp_simpy.cluster.replay import (
     FLOOR,
     MOST_UNEXPLAINED,
     ORDERED,
+    Replay,
     changed,
     replay,
 )
@@ -79,10 +80,10 @@ def log_of(scheduler, jobs=200, seed=3, placement="best"):
 
 
 def test_if_nobody_waits_no_scheduler_explains_the_log(tmp_path):
-    rows = slurm(
-        subject_of(Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))).run("fifo").jobs
+    idle = Scenario(generate(Mix(), 20, 0.01, CLUSTERS[0], 0))
+    result = replay(
+        read(tmp_path, slurm(subject_of(idle).run("fifo").jobs)), ["fifo", "easy"]
     )
-    result = replay(read(tmp_path, rows), ["fifo", "easy"])
     assert result.explained_by == result.what_if(["nodes=1"]) == []
     assert [row["scheduler"] for row in result.rows] == ["recorded", "fifo", "easy"]
     assert "agreement_pct" not in result.rows[0]
@@ -90,11 +91,38 @@ def test_if_nobody_waits_no_scheduler_explains_the_log(tmp_path):
 
 def test_a_log_without_starts_is_simulated_alone():
     """Jobs of a mix, which no log has recorded."""
-    schedulers = ["fifo", "easy", lambda view: cg.cluster.SCHEDULERS["fifo"](view)]
-    result = replay(Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)), schedulers)
+    result = replay(
+        Scenario(generate(Mix(), 50, 0.9, CLUSTERS[0], 0)),
+        ["fifo", "easy", lambda view: cg.cluster.SCHEDULERS["fifo"](view)],
+    )
     assert result.explained_by == [] and list(result.waits_s)[:2] == ["fifo", "easy"]
     assert np.array_equal(*[*result.waits_s.values()][::2])
     assert [row["scheduler"] for row in result.what_if(["placement=pack"])] == ["fifo"]
+
+
+@pytest.mark.parametrize(
+    ("late_s", "explained_by"),
+    [
+        ({"a": [1] * 10}, ["a"]),
+        ({"a": [0] * 10, "b": [1] * 10}, ["a"]),
+        ({"a": [0] * 10, "b": [2, *[0] * 9]}, ["a"]),  # a explains each wait
+        ({"a": [2, *[0] * 9], "b": [*[0] * 9, 2]}, ["a", "b"]),
+        ({"a": [3] * 10, "b": [2] * 10}, ["b"]),
+        ({"a": [60] * 10}, ["a"]),
+        ({"a": [-60] * 10}, ["a"]),
+        ({"a": [60.1] * 10}, []),
+        ({"a": [-60.1] * 10}, []),
+        ({"a": [100, -100] * 5}, ["a"]),  # a tenth of the recorded waits
+        ({"a": [101, -101] * 5}, []),
+    ],
+)
+def test_ten_recorded_waits_of_1000_s_are_explained(late_s, explained_by):
+    waits_s = {
+        name: 1000.0 + np.array(off_s)
+        for name, off_s in {"recorded": [0] * 10, **late_s}.items()
+    }
+    agreement = dict.fromkeys(late_s, np.array([1] * 7 + [0] * 3))
+    assert Replay(None, waits_s, agreement, {}).explained_by == explained_by
 
 
 def test_no_scheduler_explains_a_log_of_another_cluster(tmp_path):
@@ -104,8 +132,11 @@ def test_no_scheduler_explains_a_log_of_another_cluster(tmp_path):
     assert result.explained_by == result.what_if(["nodes=1"]) == []
     check_refused(lambda: result.what_if(["gpus=3"]), ["what-if 'gpus'", "nodes"])
     assert {row["explains"] for row in result.rows} == {None, "no"}
-    least_pct = min([100, *(row["unexplained_pct"] for row in result.rows[1:])])
-    assert 100 * MOST_UNEXPLAINED < 100 * result.unexplained == least_pct
+    assert (
+        100 * MOST_UNEXPLAINED
+        < 100 * result.unexplained
+        == min([100, *(row["unexplained_pct"] for row in result.rows[1:])])
+    )
 
 
 def test_changes_are_paired_job_by_job_with_the_scenario_without_them(tmp_path):
@@ -273,8 +304,9 @@ def test_a_slurm_that_starts_jobs_in_cycles_is_named_still(tmp_path):
     scenario = read(tmp_path, log_of("shortest", 400))
     late_s = stream(7, "late").uniform(0, 59, scenario.source.jobs)
     late = replace(scenario.source, start_s=np.floor(scenario.source.start_s + late_s))
-    names = ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
-    assert replay(replace(scenario, source=late), names).explained_by == ["shortest"]
+    assert replay(
+        replace(scenario, source=late), ["fifo", "fifo-skip", "easy", "sjf", "shortest"]
+    ).explained_by == ["shortest"]
 
 
 CHAIN = (
@@ -433,8 +465,11 @@ def test_two_nodes_of_two_gpus_may_have_another_placement(file):
 
 def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
     """Ten short jobs go first, and a long one last; under FIFO they all wait for it."""
-    rows = ["a,0,0,20", "long,1,120,1000"]
-    rows += [f"{job},{2 + job},{20 + 10 * job},10" for job in range(10)]
+    rows = [
+        "a,0,0,20",
+        "long,1,120,1000",
+        *(f"{job},{2 + job},{20 + 10 * job},10" for job in range(10)),
+    ]
     text = "job_id,submit_s,start_s,service_s,gpus\n" + ",1\n".join([*rows, ""])
     nodes = cg.cluster.Cluster((1,))
     scenario = Scenario(jobs_of(read_log(file(text, "log.csv")), nodes), nodes)

@@ -60,8 +60,10 @@ def test_it_is_never_worse_than_its_start(level):
 @pytest.mark.parametrize(("budget_s", "steps"), [(1.5, 1), (2, 1), (2.5, 2), (4.5, 4)])
 def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
     """The clock advances by a second per call; the call at loading is not counted."""
-    clock = SimpleNamespace(perf_counter=count(10).__next__)
-    monkeypatch.setattr("cgrsp_simpy.hgsp.search.time", clock)
+    monkeypatch.setattr(
+        "cgrsp_simpy.hgsp.search.time",
+        SimpleNamespace(perf_counter=count(10).__next__),
+    )
     monkeypatch.setattr("cgrsp_simpy.hgsp.search.AT_ONCE", 74)
     instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
     assert len(search(instance, time_budget_s=budget_s)[1]) == steps
@@ -72,17 +74,24 @@ def test_a_time_budget_is_kept(budget_s, steps, monkeypatch):
 
 def test_the_search_ends_if_nothing_is_late_or_can_move():
     in_time = instance_of((2, 0, 9, 1, 0))
-    alone = instance_of((2, 0, 0, 3, 0), gpus=(FAST,))
-    assert [step.best for step in search(in_time, moves=1000)[1]] == [0]
-    assert search(alone, moves=1000)[0].weighted_tardiness == 3
+    tasks = [(2, 0, 99, 1, 0), (2, 0, 0, 3, 0)]  # the second is late anyway
+    assert [vars(step) for step in search(in_time, moves=1000)[1]] == [
+        {"iteration": 0, "objective": 0, "best": 0}
+    ]
+    assert [
+        value(instance_of(*some, gpus=(FAST,)), moves=1000)
+        for some in (tasks, tasks[1:])
+    ] == [3, 3]
 
 
 def test_a_task_of_weight_0_is_served_last():
     """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
     first.
     """
-    two = instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,))
-    assert value(two, moves=100) == 0
+    assert (
+        value(instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,)), moves=100)
+        == 0
+    )
 
 
 @pytest.mark.slow

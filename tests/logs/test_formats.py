@@ -962,11 +962,14 @@ def test_a_schedule_is_written_as_swf_and_read_again(told, file):
     assert path.read_text() == schedule_text(outcome)
 
 
-@pytest.mark.parametrize(("first", "second"), [("b x", "a"), ("9" * 5000, "7")])
+@pytest.mark.parametrize(
+    ("first", "second", "user", "numbers"),
+    [("b x", "a", "12", (12, 7, -1)), ("9" * 5000, "7", "u", (1, 2, 3))],
+)
 def test_ids_that_are_not_numbers_are_in_the_comments_of_a_schedule(
-    file, first, second
+    file, first, second, user, numbers
 ):
-    rows = f"{first},0.5,5.25,2,12\n{second},1,5,1,7\nc,1,5,1,\n"
+    rows = f"{first},0.5,5.25,2,{user}\n{second},1,5,1,7\nc,1,5,1,\n"
     jobs = jobs_of(read_log(file(f"job_id,submit_s,service_s,gpus,user\n{rows}")))
     text = schedule_text(
         simulate_cluster(
@@ -975,9 +978,9 @@ def test_ids_that_are_not_numbers_are_in_the_comments_of_a_schedule(
     )
     assert f"; Note: job 1 is {first}\n; Note: job 2 is {second}\n" in text
     assert text.splitlines()[-3:] == [
-        "1 0 0 5.25 2 -1 -1 2 5.25 -1 1 12 -1 -1 -1 -1 -1 -1",
-        "2 0.5 4.75 5 1 -1 -1 1 5 -1 1 7 -1 -1 -1 -1 -1 -1",
-        "3 0.5 4.75 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1",
+        f"1 0 0 5.25 2 -1 -1 2 5.25 -1 1 {numbers[0]} -1 -1 -1 -1 -1 -1",
+        f"2 0.5 4.75 5 1 -1 -1 1 5 -1 1 {numbers[1]} -1 -1 -1 -1 -1 -1",
+        f"3 0.5 4.75 5 1 -1 -1 1 5 -1 1 {numbers[2]} -1 -1 -1 -1 -1 -1",
     ]
 
 

@@ -262,16 +262,22 @@ def test_a_number_agrees_with_one_that_is_rounded_to_it(printed, ours, verdict):
 
 
 @pytest.mark.parametrize(
-    ("printed", "values", "verdict"),
+    ("printed", "values", "rounding", "verdict"),
     [
-        (10.0, (9.9, 10.0, 10.2), ledger.REPRODUCED),
-        (10.0, (1.0, 10.0, 20.0), ledger.UNDECIDED),  # an interval of ± 24
-        (10.0, (19.9, 20.0, 20.1), ledger.DIFFERENT),
-        (10.0, (10.0,), ledger.UNDECIDED),
+        (10.0, (9.9, 10.0, 10.2), 0.0, ledger.REPRODUCED),
+        (10.0, (1.0, 10.0, 20.0), 0.0, ledger.UNDECIDED),  # an interval of ± 24
+        (10.0, (19.9, 20.0, 20.1), 0.0, ledger.DIFFERENT),
+        (10.0, (10.0,), 0.0, ledger.UNDECIDED),
+        (10.0, (9.5, 9.5), 0.5, ledger.REPRODUCED),
+        (10.0, (10.5, 10.5), 0.5, ledger.REPRODUCED),
+        (10.0, (9.25, 9.25), 0.5, ledger.DIFFERENT),
+        (10.0, (10.75, 10.75), 0.5, ledger.DIFFERENT),
+        (10.0, (9.8, 10.2), 0.5, ledger.REPRODUCED),  # an interval of ± 2.5
+        (10.0, (9.75, 10.25), 0.5, ledger.UNDECIDED),  # an interval of ± 3.2
     ],
 )
-def test_a_wide_interval_confirms_nothing(printed, values, verdict):
-    assert ledger.verdict_of(printed, mean(values)) == verdict
+def test_a_wide_interval_confirms_nothing(printed, values, rounding, verdict):
+    assert ledger.verdict_of(printed, mean(values), rounding) == verdict
 
 
 def test_the_summary_counts_every_entry_once():

@@ -337,10 +337,17 @@ def test_longest_first_and_shortest_first():
     assert carried_out(problem, min_min(problem)).finish_s.tolist() == [4, 1, 1, 2]
 
 
-def test_round_robin_passes_over_gpus_without_the_memory():
-    graph = cg.dag.Graph(np.ones(5), [5, 20, 5, 20, 5], [], [])
+@pytest.mark.parametrize(
+    ("memory_mb", "resident_mb", "gpu"),
+    [
+        ([5, 20, 5, 20, 5], [0, 0, 0, 0, 0], [0, 1, 2, 1, 2]),
+        ([0, 0, 0, 0, 0], [5, 5, 5, 4, 15], [0, 1, 2, 0, 1]),  # to the last MB
+    ],
+)
+def test_round_robin_passes_over_gpus_without_the_memory(memory_mb, resident_mb, gpu):
+    graph = cg.dag.Graph(np.ones(5), memory_mb, [], [], resident_mb=resident_mb)
     platform = cg.dag.Platform(np.ones(3), [9, 20, 9], np.zeros(3), np.ones((3, 3)))
-    assert round_robin(Problem(graph, platform)).gpu.tolist() == [0, 1, 2, 1, 2]
+    assert round_robin(Problem(graph, platform)).gpu.tolist() == gpu
 
 
 @pytest.mark.parametrize("make", BUILD)

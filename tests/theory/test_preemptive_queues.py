@@ -157,7 +157,8 @@ def test_formulas_agree_in_common_special_cases():
     # two classes of M/M/1 with one mean: the second's is 10 / ((1 - .3) (1 - .8))
     both = cg.queueing.mg1_preemptive([0.03, 0.05], [10.0] * 2, [200.0] * 2)
     assert both == pytest.approx([10 / 0.7, 10 / (0.7 * 0.2)])
-    assert cg.queueing.mg1_ps(0.08, 10.0, [10.0])[0] == pytest.approx(50)
+    times_s = cg.queueing.mg1_ps(0.08, 10.0, [0.0, 10.0])
+    assert times_s.tolist() == pytest.approx([0, 50])
     assert np.isinf(cg.queueing.mg1_srpt(0.2, [10.0], [1.0])).all()
     assert np.isinf(cg.queueing.mg1_ps(0.2, 10.0, 10.0))
     assert cg.queueing.mg1_preemptive([0.05, 0.1], [10.0] * 2, [200.0] * 2)[1] == np.inf
@@ -188,6 +189,7 @@ def test_srpt_of_a_continuous_distribution_is_the_limit_of_many_times(load):
 
 test_input_unsuitable_for_the_formulas_gives_a_one_line_error = refusals(
     (lambda: cg.queueing.mg1_srpt(0.1, [2, 1], [0.5, 0.5]), "increasing"),
+    (lambda: cg.queueing.mg1_srpt(0.1, [1, 1], [0.5, 0.5]), "increasing"),
     (
         lambda: cg.queueing.mg1_srpt(0.1, [1, 2], [1.0]),
         "numbers >= 0, as many as times_s has",

@@ -95,15 +95,15 @@ def test_gpus_are_not_priced_as_cores(read, cores):
     """
     text = (
         f"submit_s,service_s,gpus{cores}\n"
-        f"0,60,4{cores and ',8'}\n"
+        f"0,60,1{cores and ',8'}\n"
         f"5,60,0{cores and ',8'}\n"
     )
     check_refused(
         lambda: read(text, "log.csv"),
-        r"1 of 2 jobs use GPUs \(mean 4\).* use a table of machines",
+        r"1 of 2 jobs use GPUs \(mean 1\).* use a table of machines",
     )
     assert read(text, "log.csv", whole=True).jobs.jobs == 2
-    assert read(text.replace("60,4", "60,0"), "log.csv").jobs.jobs == 2
+    assert read(text.replace("60,1", "60,0"), "log.csv").jobs.jobs == 2
 
 
 LEFT_OUT = [

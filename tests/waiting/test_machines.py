@@ -68,8 +68,8 @@ def test_a_user_price_table(file):
     )
     sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
-    cheapest = 0.5  # and not the smallest
-    assert rent_per_h(np.array([1]), np.array([1.0]), sizes) == [cheapest]
+    # the cheapest is not the smallest
+    assert rent_per_h(np.array([1]), np.array([1.0]), sizes) == [0.5]
 
 
 @pytest.mark.parametrize(

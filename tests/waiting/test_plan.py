@@ -115,7 +115,7 @@ def test_the_number_is_the_best_of_all_simulated_ones():
 
 def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
     """Two jobs of 40 min each hour for five weeks: one machine would let them wait too
-    long.
+    long, after three days for any limit of a day.
     """
     rows = [(1800 * n, 2400, 1, 0) for n in range(48 * 35)]
     result, later = (
@@ -133,6 +133,10 @@ def test_a_plan_owns_and_costs_as_expected_with_one_job_per_hour():
         (2 * 3.84 / (4 / 3),) * 3, rel=1e-3
     )
     assert str(later) == str(result)
+    until_full = plan(
+        jobs_of(*rows[:400]), "p95=1d", sizes=(ONE,), policies=[f"ajw-t:wait_s={DAY_S}"]
+    ).frontier[-1]
+    assert until_full["p95_wait_s"] == DAY_S
 
 
 @pytest.mark.parametrize("days", [2, 3, 4])
@@ -239,15 +243,16 @@ def test_growth_adds_jobs_at_the_same_time_of_other_days_or_drops_some():
         for each in (jobs, more)
     ]
     np.testing.assert_allclose(hours[1] / more.jobs, hours[0] / jobs.jobs, atol=0.05)
-    fortnight = ((DAY_S * n, 60, 1, 0) for n in range(15))
-    weekday = grown(jobs_of(*fortnight), 2.0, 0).submit_s / DAY_S % 7
+    fortnight = jobs_of(*((DAY_S * n, 60, 1, 0) for n in range(15)))
+    weekday = grown(fortnight, 2.0, 0).submit_s / DAY_S % 7
     assert np.bincount(weekday.astype(int)).tolist() == [6, *[4] * 6]
 
 
 def test_a_plan_does_not_depend_on_the_unit_of_money():
     """A power of two, so that the bits are the same: all amounts are below 1e-6."""
-    rows = ((7200 * n, 1000 + 37 * (n * n % 97), 1 + n % 4, 0) for n in range(180))
-    jobs = jobs_of(*rows)
+    jobs = jobs_of(
+        *((7200 * n, 1000 + 37 * (n * n % 97), 1 + n % 4, 0) for n in range(180))
+    )
     size = Size("four", 4, 0.0, 4.0, 60.0, 0.0, 9.0, 2.0, 0.1, 1.5, 1.4)
     prices = [name for name in BILLED if "_per_h" in name and "interr" not in name]
     small = {name: getattr(size, name) * 2.0**-40 for name in ("price_per_h", *prices)}

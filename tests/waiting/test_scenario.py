@@ -67,19 +67,21 @@ def test_a_hindsight_balking_job_rents_from_its_arrival():
         (70, "rents", 2, ()),
         (70, "finish", 2, ()),
     ]
-    outcome = simulated(
+    line = simulated(
         cg.waiting.Scenario(
-            jobs_of((0, 100, 1, 0), (10, 90, 1, 0)),
+            jobs_of((0, 100, 1, 0), (10, 90, 1, 0), (10, 0, 1, 0)),
             waiting_policy("sww", wait_s=60),
             1,
             order="sjf",
         ),
         keep=True,
+    ).timeline
+    claims = line.claims[["job", "resource", "from_s", "to_s"]].tolist()
+    assert (line.resources, line.sizes, claims) == (
+        ("0", "on demand"),
+        (1, 1),
+        [(1, 0, 0, 100), (2, 1, 10, 100)],
     )
-    assert outcome.timeline.claims[["job", "resource", "from_s", "to_s"]].tolist() == [
-        (1, 0, 0, 100),
-        (2, 1, 10, 100),
-    ]
 
 
 def test_future_events_include_patience_but_no_dispatch_of_reneging_jobs():
@@ -211,12 +213,16 @@ def test_an_order_sees_only_jobs_that_have_arrived_and_wait():
 
 def test_an_order_may_wait():
     def at_noon(view):
-        return by_hand(view) if view.now_s >= 500 else [cg.Wake(500.0)]
+        return (
+            zip(view.queue[:2], reversed(view.rooms(None)))
+            if view.now_s >= 500
+            else [cg.Wake(500.0)]
+        )
 
     outcome = simulated(
-        cg.waiting.Scenario(FOUR, waiting_policy("ajw"), 1, at_noon), keep=True
+        cg.waiting.Scenario(FOUR, waiting_policy("ajw"), 3, at_noon), keep=True
     )
-    assert outcome.jobs["start_s"].tolist() == [500, 600, 650, 680]
+    assert outcome.jobs["start_s"].tolist() == [500, 500, 550, 550]
 
 
 WRONG = {

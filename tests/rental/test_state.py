@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_scenarios import scenarios
 from scipy.stats import chisquare, expon, lognorm
@@ -196,6 +196,7 @@ def state_of(scenario, policy, part, seed):
     st.floats(0, 1),
     st.integers(0, 9),
 )
+@example(cg.day("quiet", jobs=3), cg.Terms(), "fifo", 1.0, 0)  # no job is left
 def test_a_compiled_run_from_a_state_is_bit_identical_to_simpy(
     scenario, terms, policy, part, seed
 ):

@@ -125,6 +125,11 @@ EQUAL: dict[tuple[str, str], str] = {
         "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
     ): "the first variate holds from the begin",
     (
+        "rental/policies/outlook.py",
+        "bisect_right(forecasts.starts_s, time_s % DAY_S, 1, len(forecasts.starts_s))"
+        " - 1",
+    ): "the first band begins at midnight",
+    (
         "rental/kernel/rules.py",
         "band = bisect(setting.hours, hour, 1, len(setting.hours), True) - 1",
     ): "the first band begins at midnight",

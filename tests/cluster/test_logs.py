@@ -523,15 +523,18 @@ def test_types_and_partitions_choose_the_nodes(file):
     )
 
 
-def test_a_job_fits_only_if_all_of_it_fits(file):
+@pytest.mark.parametrize("size", [1, 1000])  # a unit of memory, GB
+def test_a_job_fits_only_if_all_of_it_fits(file, size):
     cluster = read_cluster(
-        file("gpus,cores,memory_gb\n4,16,64\n4,16,64\n", "nodes.csv")
+        file("gpus,cores,memory_gb" + f"\n4,16,{64 * size}" * 2 + "\n", "nodes.csv")
     )
     rows = (
-        accounted(tres="cpu=16,mem=1G,gres/gpu=1")  # no core left on node 0
-        + accounted(tres="cpu=1,mem=60G,gres/gpu=1")  # nor memory on node 1
-        + accounted(tres="cpu=1,mem=8G,gres/gpu=1")
-        + accounted(tres="cpu=8,mem=4G")  # no GPU at all
+        # no core left on node 0
+        accounted(tres=f"cpu=16,mem={size}G,gres/gpu=1")
+        # nor memory on node 1
+        + accounted(tres=f"cpu=1,mem={60 * size}G,gres/gpu=1")
+        + accounted(tres=f"cpu=1,mem={8 * size}G,gres/gpu=1")
+        + accounted(tres=f"cpu=8,mem={4 * size}G")  # no GPU at all
     )
     jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
     assert jobs.gpus.tolist() == [1, 1, 1, 0]

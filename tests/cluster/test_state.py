@@ -166,6 +166,8 @@ def test_a_remaining_duration_depends_on_estimate_and_elapsed_time():
         assert np.quantile(drawn, levels) == pytest.approx(expected, rel=0.04)
     assert duration_above(mix, 9000.0, 0.5, 9500.0) == 9500.0
     assert duration_above(Mix(), 9000.0, 0.5, 100.0) == 9000.0
+    last_class_s = duration_above(mix, 80_000.0, 0.5, 40_000.0)
+    assert last_class_s == pytest.approx(160_000 / 3)
 
 
 def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():

@@ -300,7 +300,7 @@ test_invalid_values_give_a_one_line_error = refusals(
         "persistence_s(=-1) must be a number >= 0",
     ),
     (
-        lambda: cg.Market(persistence_s=1e-6),
+        lambda: replace(cg.Market(persistence_s=1), persistence_s=1e-6),
         "persistence_s(=1e-06) must be 0, or at least 1 s",
     ),
     (

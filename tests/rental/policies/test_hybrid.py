@@ -28,6 +28,8 @@ PARAMETERS = [
     ("adaptive", ELEVEN[1:], [9, *range(9)]),
     ("adaptive", ELEVEN, [*range(11)]),
     ("adaptive:pressure=11", ELEVEN, [10, *range(10)]),
+    ("adaptive", [(28800, 1), (699, 3)], [1, 0]),  # a laxity of 599 s is critical
+    ("adaptive", [(28800, 1), (700, 3)], [0, 1]),
     ("cadr:critical_ratio=5", [(28800, 1), (500, 3)], [1, 0]),
     ("cadr:critical_ratio=5", [(28800, 1), (501, 3)], [0, 1]),
 ]
@@ -67,6 +69,7 @@ PLACES = {
         ("cadr", BY_PRICE, {"deadline_s": 99.0}, 1),
         ("cadr", BY_PRICE, {"deadline_s": 79.0}, 0),
         ("cadr", BY_PRICE, {"deadline_s": 1079.0, "now_s": 1000.0}, 0),
+        ("cadr", [gpu("dear", 99.0, 60.0), MIDDLE], {"deadline_s": 79.0}, 0),
     ],
     "cadr to the fastest where none is in time": [
         ("cadr", [CHEAPEST, DEAREST, MIDDLE], {"deadline_s": 59.0}, 1),

@@ -526,7 +526,7 @@ class Bulk:
         classes = 1 if self.setting.how["first_come"] else len(self.setting.tight)
         fleet = np.zeros(slots, state.SLOT)
         fleet["row"] = fleet["payer"] = -1
-        most, block = self.setup.most, min(jobs, BLOCK) + slots
+        most, block = self.setup.most, min(max(1, jobs), BLOCK) + slots
         return state.State(
             now_s=np.zeros(1),
             horizon_s=np.array([0.0 if self.setting.holds.any() else math.inf]),

@@ -171,7 +171,7 @@ class Totals:
         self.tardiness_s += float(late_s.sum())
         self.cost_usd += float(jobs["cost_usd"].sum())
         self.held_s += float(slot_seconds(jobs).sum())
-        self.end_s = float(jobs["finish_s"].max(initial=self.end_s))
+        self.end_s = max(self.end_s, float(jobs["finish_s"].max()))
         self.weight += float(jobs["weight"].sum())
         self.weighted_tardiness_s += float(jobs["weight"] @ late_s)
         self.weighted_missed += float(jobs["weight"][missed].sum())
@@ -184,11 +184,11 @@ class Totals:
             self.more[name] += (int if is_count(name) else float)(jobs[name].sum())
 
     def _add_classes(self, index: np.ndarray, *values: np.ndarray) -> None:
-        number, last = len(self.by_class), int(index.max(initial=0))
+        number = len(self.by_class)
         require(
-            last < number,
+            index.max() < number,
             "deadline_class of a job",
-            last,
+            int(index.max()),
             (
                 f"an index up to {number - 1} of"
                 f" {', '.join(sums.name for sums in self.by_class)}"

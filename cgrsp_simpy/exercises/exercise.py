@@ -245,7 +245,7 @@ def _numbers(result: Any) -> np.ndarray:
 
 
 def _alike(result: np.ndarray, wanted: np.ndarray, within: float) -> bool:
-    most = within * np.abs(wanted).max(initial=within)
+    most = within * np.abs(wanted[np.isfinite(wanted)]).max(initial=within)
     return result.shape == wanted.shape and np.allclose(
         result, wanted, rtol=0.0, atol=most
     )

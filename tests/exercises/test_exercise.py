@@ -1,4 +1,4 @@
-"""`claim`: a sentence is checked against the results."""
+"""`claim`: a sentence is checked against the results. `same`: results are compared."""
 
 import math
 
@@ -7,7 +7,7 @@ from support import refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.exercises import claim
-from cgrsp_simpy.exercises.exercise import ClaimError
+from cgrsp_simpy.exercises.exercise import ClaimError, same
 
 LESS = cg.statistics.mean([-1.0, -1.2, -1.1, -1.3])
 AROUND_0 = cg.statistics.mean([-1.0, 1.2, -1.1, 1.3])
@@ -64,3 +64,17 @@ test_a_sentence_without_a_claim_is_none = refusals(
         r"claim\(='what\?'\) must be given together with above, below",
     )
 )
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ([math.inf, 2.0], ""),
+        ([math.inf, 2 + 1e-6], ""),
+        ([math.inf, 3.0], "[inf, 3] comes out, it should be [inf, 2]"),
+        ([5.0, 2.0], "[5, 2] comes out, it should be [inf, 2]"),
+        ([-math.inf, 2.0], "[-inf, 2] comes out, it should be [inf, 2]"),
+    ],
+)
+def test_an_infinite_number_does_not_widen_the_tolerance_of_others(answer, fault):
+    assert same(lambda: [math.inf, 2.0])(lambda: answer) == fault

@@ -155,7 +155,7 @@ class DagSubject(Subject):
         )
         rows = sorted(zip(test.mean.tolist(), study.policies))
         cells = [[name, f"{rank:.2f}"] for rank, name in rows]
-        return [Table(heading, [["policy", "rank"], *cells])], {}
+        return [Table(heading, [["scheduler", "rank"], *cells])], {}
 
 
 STATES = {"free": None, "busy": BUSY, "idle": IDLE}

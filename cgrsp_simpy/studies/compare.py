@@ -526,5 +526,9 @@ class Sweep(Results):
         title = f"{', '.join(names)}: {' or '.join(means)}"
         notes = dict.fromkeys(study.note for study in self.studies if study.note)
         return [
-            Table(title, [[*self.points[0], "policy", *shown], *rows], "\n".join(notes))
+            Table(
+                title,
+                [[*self.points[0], self.studies[0].policy_label, *shown], *rows],
+                "\n".join(notes),
+            )
         ]

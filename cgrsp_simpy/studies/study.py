@@ -336,7 +336,7 @@ class Comparison(HoldsPolicies, Results):
             [policy] + [interval(row[name], count) for name in shown]
             for policy, row in self.means().items()
         ]
-        tables = [Table(title, [["policy", *shown], *means], self.note)]
+        tables = [Table(title, [[self.policy_label, *shown], *means], self.note)]
         if len(self.policies) > 1 and count > 1 and self.figures:
             tables.append(self._tests_shown())
         return tables
@@ -368,7 +368,7 @@ class Comparison(HoldsPolicies, Results):
             " 0.001)"
         )
         few = "fewer than 5 pairs: the tests assume normality, which cannot be checked"
-        columns = ["policy", *(f"{name}    " for name in names)]
+        columns = [self.policy_label, *(f"{name}    " for name in names)]
         return Table(heading, [columns, *rows], few if pairs < 5 else "")
 
 
@@ -444,7 +444,7 @@ def failure_lines(study: Results) -> list[str]:
     if not failures:
         return []
     first = failures[0]
-    where = f"policy {first['policy']}, seed {first['seed']}"
+    where = f"{first['policy']}, seed {first['seed']}"
     return [f"{_failed(study)}; the first: {where}: {first['error']}"]
 
 

@@ -57,7 +57,7 @@ def test_the_table_begins_with_the_failure_and_shows_the_smaller_number(failed):
     lines = str(failed).splitlines()
     assert lines[1] == ""
     assert (
-        lines[0] == "1 of 18 runs failed; the first: policy rule, seed 4:"
+        lines[0] == "1 of 18 runs failed; the first: rule, seed 4:"
         f" {failed.failures[0]['error']}"
     )
     # means and differences
@@ -114,7 +114,7 @@ def test_a_command_with_failures_ends_with_status_1(
     status, out, err = outcome(capsys, *line.split())
     assert (status, err, caplog.messages) == (1, "", [])  # the table says it
     assert re.match(
-        rf"{number} runs failed; the first: policy my_rules.py:rule, {where}:"
+        rf"{number} runs failed; the first: my_rules.py:rule, {where}:"
         r" PolicyError: .*KeyError: 'lost' \(my_rules.py, line 7\)\n",
         out,
     )
@@ -133,8 +133,7 @@ def test_a_command_with_failures_reports_them_on_stderr_if_stdout_is_data(
     assert done.returncode == 1
     [message] = done.stderr.splitlines()
     assert message.startswith(
-        "cgrsp: 1 of 6 runs failed; the first: policy my_rules.py:rule, seed 1:"
-        " PolicyError: "
+        "cgrsp: 1 of 6 runs failed; the first: my_rules.py:rule, seed 1: PolicyError: "
     )
     if form == "json":
         assert [row["seed"] for row in json.loads(done.stdout)["failures"]] == [1]
@@ -169,7 +168,7 @@ def test_a_policy_without_a_successful_run_has_no_numbers(policies, seeds):
 
 def test_a_table_reports_that_every_run_failed():
     study = cg.compare(normal, [never, unlucky(normal, range(9))], range(2))
-    first = "4 of 4 runs failed; the first: policy never, seed 0: "
+    first = "4 of 4 runs failed; the first: never, seed 0: "
     assert str(study).startswith(first)
     assert study.figures == []
     assert json.loads(study.json())["figures"][0] == {"alternative": "never"}

@@ -15,7 +15,7 @@ long_bank = functools.partial(bank, until_s=40_000.0)
 CALM = cg.day("quiet", 9, jobs=300)
 
 
-@cg.model
+@cg.model(unit_s=60)
 def settling(env, draw, lasts=100.0, until=1000.0):
     """A level that rises for `lasts`, then varies about 10."""
     level = cg.Monitor(env, "level")

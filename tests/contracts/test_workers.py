@@ -318,10 +318,11 @@ def test_a_single_task_is_done_in_this_process():
     assert dict(done) == {"one": os.getpid()}
 
 
-def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
+def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of, monkeypatch):
+    monkeypatch.setattr(module, "MANY", 80)  # so many that numba is worth loading
     again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3])
     [[unit]] = tasks_of([Replications(normal, ["fifo"], [3]), again])
-    assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
+    assert unit == (normal, 3, ("fifo", "spt"), "auto", None)
 
 
 def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks, file):

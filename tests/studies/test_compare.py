@@ -85,7 +85,7 @@ def test_a_reached_precision_needs_10_values_or_30_equal_ones(
         (["fifo", unlucky(busy, [0, 1])], 2),
         ([unlucky(busy, [0, 1])], 2),
         (["fifo", unlucky(busy, [1, 7])], 2),
-        (["fifo", never], None),  # it does not keep others from their precision
+        ([never, "fifo"], None),  # it does not keep others from their precision
     ],
 )
 def test_a_precision_is_reached_without_the_runs_that_fail(policies, failed):

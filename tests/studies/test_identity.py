@@ -462,9 +462,12 @@ def test_a_module_without_a_file_is_user_code(place, monkeypatch):
     )
     monkeypatch.setitem(sys.modules, module.__name__, module)
     # eval as in a program that runs submitted code: the function has no module
-    assert [
-        *map(home, (module, eval("lambda: 0", {}), cg, sys, int, type, abs, [].append))
-    ] == ["user", "user", "own", *["library"] * 5]
+    submitted = [eval("lambda: 0", {}), eval("lambda: 0", {"__name__": "__main__"})]
+    assert [*map(home, (module, *submitted, cg, sys, int, type, abs, [].append))] == [
+        *["user"] * 3,
+        "own",
+        *["library"] * 5,
+    ]
     # of libraries, and of this package
     assert [*map(imported_by, (singledispatch, cg.Scenario.compiled_setup.func))] == [
         [],

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, require, shown
 from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.policy import from_file, in_file
 from cgrsp_simpy.engine.policy_caller import is_library
@@ -149,9 +149,9 @@ class Identity:
             reducer = copyreg.dispatch_table.get(type(value))
             how = reducer(value) if reducer else value.__reduce_ex__(4)
         except Exception:  # a lock, a file, a generator
-            shown = " ".join(repr(value).split())[:80]
             raise InputError(
-                f"a results directory cannot identify this study: it uses {shown}"
+                "a results directory cannot identify this study: it uses"
+                f" {shown(value)}"
             ) from None
         if isinstance(how, str):
             return [self.of(type(value)), how]

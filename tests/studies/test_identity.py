@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from studies.directories import compared, quiet, refused
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
@@ -118,6 +118,14 @@ def test_plain_values_are_restored(value):
     identity = Identity()
     plain = json.loads(json.dumps(identity.of(value)))
     assert repr(Restored(identity.data.__getitem__).of(plain)) == repr(value)
+
+
+test_only_classes_of_this_package_are_restored = refusals(
+    ("subprocess:Popen", "'subprocess:Popen', which only the script that wrote it"),
+    ("signal:Signals", "which only the script that wrote it"),  # an Enum
+    ("cgrsp_simpy.base.checks:require", "which only the script"),  # a function
+    call=lambda name: Restored({}.__getitem__).of({"class": name}),
+)
 
 
 def test_a_function_is_not_confused_with_a_deleted_one():

@@ -271,10 +271,20 @@ EQUAL: dict[tuple[str, str], str] = {
         "analysis/statistics.py",
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",
+    **dict.fromkeys(
+        [
+            (
+                "studies/replicate.py",
+                f"shared = len(policies) {more} and users_part(scenario) is None",
+            )
+            for more in ("> 2", ">= 1")
+        ],
+        "what is drawn belongs to the seed: each run draws the same again",
+    ),
     (
-        "studies/replicate.py",
-        "shared = len(policies) > 2 and users_part(scenario) is None",
-    ): "what is drawn belongs to the seed: each run draws the same again",
+        "studies/isolation.py",
+        'compiles = how.get("engine", "simpy") == "simpy"',
+    ): "policies that can be compiled remember nothing: a copy gives the same results",
     (
         "studies/replicate.py",
         "first = store.take_numbers(len(tasks)) if store else 1",

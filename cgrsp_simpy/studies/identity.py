@@ -273,13 +273,12 @@ class Identity:
             return [
                 parents,
                 {member.name: self.of(member.value) for member in cls},
-                self._methods(cls, FunctionType),
+                self._methods(cls, values=False),
             ]
-        return [parents, self._methods(cls, object)]
+        return [parents, self._methods(cls, values=True)]
 
-    def _methods(self, cls: type, kind: type) -> dict[str, Any]:
-        """Describe a class's content, without Python's entries and annotations."""
-        code = (FunctionType, staticmethod, classmethod, property)
+    def _methods(self, cls: type, *, values: bool) -> dict[str, Any]:
+        """Describe a class's code and values, without Python's and annotations."""
         held = {
             name: value
             for name, value in sorted(vars(cls).items())
@@ -288,9 +287,9 @@ class Identity:
         return {
             name: self.of(value)
             for name, value in held.items()
-            if isinstance(value, code)
-            or callable(value)
-            or (isinstance(value, kind) and not name.startswith(("__", "_abc_impl")))
+            if callable(value)
+            or isinstance(value, (classmethod, property))
+            or (values and not name.startswith(("__", "_abc_impl")))
         }
 
 

@@ -93,10 +93,12 @@ def test_objects_with_different_contents_are_different_studies(first, second, tm
     )
 
 
-def test_arrays_of_numbers_are_kept_and_others_are_not():
+def test_arrays_and_long_lists_of_numbers_are_kept_and_others_are_not():
     identity, values = Identity(), (True, 1, 1.5, "text", b"bytes")
     digests = [identity.of(np.array([value]))["data"] for value in values]
     assert [*identity.data] == digests[:3]
+    lists = ((0.5,) * 100, (1, 0.5, "a") * 34, (True,) * 101)
+    assert [type(identity.of(value)) for value in lists] == [list, dict, list]
 
 
 @pytest.mark.parametrize(
@@ -274,6 +276,17 @@ USES = {
         "    def ordered():\n"
         "        return order(view.queue)\n\n"
         "    return zip(ordered(), view.idle)\n"
+    ),
+    "a property of an Enum": (
+        "from enum import Enum\n"
+        "from helper import order\n\n"
+        "class Rules(Enum):\n"
+        "    FIRST = 1\n\n"
+        "    @property\n"
+        "    def order(self):\n"
+        "        return order\n\n"
+        "def rule(view):\n"
+        "    return zip(Rules.FIRST.order(view.queue), view.idle)\n"
     ),
     "cached": (
         "from helper import order\n"

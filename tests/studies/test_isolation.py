@@ -20,6 +20,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.decide.gaps import over_draws
 from cgrsp_simpy.studies.isolation import isolated
+from cgrsp_simpy.studies.replicate import studies_on
 from cgrsp_simpy.waiting import Scenario as Waiting
 
 # Every policy of the module serves the queue in turns from the front and from the back,
@@ -233,6 +234,9 @@ def by_customer(tmp_path):
 
 STUDIES = {
     "sweep": lambda _: cg.sweep(normal, {"slots": [2, 3]}, [only_forward], range(2)),
+    "many jobs": lambda _: studies_on(jobs=10**6)(cg.compare)(
+        normal, [only_forward], range(2)
+    ),
     "month": lambda _: cg.compare(
         cg.month({"quiet": 1.0}, 2), [only_forward], range(2)
     ),

@@ -41,10 +41,9 @@ def test_the_listing_shows_the_whole_course():
         (800.0, "start"),
         (1550.0, "finish"),
     ]
-    assert [event.detail for event in heard if event.kind == "dispatch"] == [
-        "spot in a",
-        "on demand",
-    ]
+    details = [event.detail for event in heard if event.kind in ("submit", "dispatch")]
+    left = [f"{hours} h of computing left" for hours in ("0.28", "0.28", "0.21")]
+    assert details == [*left[:2], "spot in a", left[2], "on demand"]
 
 
 def test_the_future_event_list_shows_only_events_with_waiting_processes():
@@ -85,7 +84,8 @@ test_invalid_values_give_a_one_line_error = refusals(
         "spot_usd_per_h(=-1.0) must be a number > 0",
     ),
     (
-        lambda: cg.spot.Scenario(spot_usd_per_h=4.0),
+        # the deadline is the earliest that is possible
+        lambda: cg.spot.Scenario(hours=8.0, deadline=8.1, spot_usd_per_h=4.0),
         "on_demand_usd_per_h(=3.06) must be a number > 4",
     ),
     (lambda: cg.spot.Scenario("trace.json"), "source(='trace.json') must be"),

@@ -237,7 +237,7 @@ def two_visits(env, work, until=None, stations=1):
     """Simulate two customers who arrive together."""
     desks = [cg.Resource(env, name=f"desk{n}") for n in range(stations)]
     for _ in range(2):
-        env.process(visit(env, desks, work))
+        env.process(visit(env, desks[::-1], work))
     env.run(until)
 
 
@@ -248,14 +248,17 @@ def test_a_process_of_several_requests_waits_in_all():
 
 
 def test_records_are_in_seconds_and_figures_in_the_models_unit():
-    run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2)))
+    run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2, None, 2)))
+    assert run.plan.requests[["resource", "made_s", "granted_s"]].tolist() == [
+        *((1, 0, 0), (1, 0, 7200), (0, 7200, 7200), (0, 14_400, 14_400))
+    ]
     assert (run.jobs["wait_s"].tolist(), run.timeline.end_s, run.plan.end_s) == (
         [0, 7200],
-        14_400,
-        14_400,
+        21_600,
+        21_600,
     )
-    waits = run.series("desk0", "wait")[1].tolist()
-    assert (waits, run.summary()["desk0_wait"]) == ([0, 2], 1)
+    waits = run.series("desk1", "wait")[1].tolist()
+    assert (waits, run.summary()["desk1_wait"]) == ([0, 2], 1)
 
 
 def test_figures_by_process_leave_the_warm_up_out():

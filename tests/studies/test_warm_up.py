@@ -103,6 +103,7 @@ test_invalid_calls_are_rejected = refusals(
         "longer than half of the pilot runs",
     ),
     ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
+    ({"scenario": cg.day("quiet"), "what": "level"}, "series of a cg.Model 'level'"),
     ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
     ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
     call=lambda wrong: cg.warm_up_time(

@@ -78,8 +78,9 @@ def fails_on_9_and_2(env, seed):
     ],
 )
 def test_a_reached_precision_needs_10_values_or_30_equal_ones(
-    scenario, policy, precision, number
+    scenario, policy, precision, number, monkeypatch
 ):
+    monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", number)
     study = cg.compare(scenario, [policy], [9, 2, 4, 5], precision=precision)
     # those that are added follow the greatest
     assert study.seeds == [9, 2, 4, 5, *range(10, 6 + number)]

@@ -436,23 +436,28 @@ def never_releases(env, draw, customers=2):
 
 
 @pytest.mark.parametrize(
-    ("scenario", "policies", "warned"),
+    ("scenario", "policies", "seeds", "warned"),
     [
-        (never_releases, [{"customers": 1}, {}], ["default"]),
-        (has_no_seed, [{}, {"entropy": 2}], ["default", "entropy=2"]),
+        (never_releases, [{"customers": 1}, {}], 3, ["default"]),
+        (has_no_seed, [{}, {"entropy": 2}], 3, ["default", "entropy=2"]),
         (
             busy,
             ["random", draws_from(lambda n: np.random.default_rng().integers(n))],
+            3,
             ["<lambda>"],
         ),
-        (normal, ["random", lambda view: [(view.queue[0], view.idle[0])]], []),
+        (normal, ["random", lambda view: [(view.queue[0], view.idle[0])]], 3, []),
         # each error has another address
-        (normal, ["random", lambda view: {}[object()]], []),
+        (normal, ["random", lambda view: {}[object()]], 3, []),
+        # a single seed shows neither
+        (never_releases, [{"customers": 1}, {}], 1, []),
     ],
-    ids=["never granted", "model", "policy", "right", "failed"],
+    ids=["never granted", "model", "policy", "right", "failed", "one seed"],
 )
-def test_figures_that_show_a_mistake_are_reported(scenario, policies, warned, caplog):
-    assert len(cg.compare(scenario, policies, seeds=range(3)).rows) == 6
+def test_figures_that_show_a_mistake_are_reported(
+    scenario, policies, seeds, warned, caplog
+):
+    assert cg.compare(scenario, policies, seeds=range(seeds)).n == seeds
     assert [line.split(":")[0].split()[-1] for line in caplog.messages] == warned
 
 

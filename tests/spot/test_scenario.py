@@ -41,9 +41,15 @@ def test_the_listing_shows_the_whole_course():
         (800.0, "start"),
         (1550.0, "finish"),
     ]
-    details = [event.detail for event in heard if event.kind in ("submit", "dispatch")]
-    left = [f"{hours} h of computing left" for hours in ("0.28", "0.28", "0.21")]
-    assert details == [*left[:2], "spot in a", left[2], "on demand"]
+    assert [
+        event.detail for event in heard if event.kind in ("submit", "dispatch")
+    ] == [
+        "0.28 h of computing left",
+        "0.28 h of computing left",
+        "spot in a",
+        "0.21 h of computing left",
+        "on demand",
+    ]
 
 
 def test_the_future_event_list_shows_only_events_with_waiting_processes():

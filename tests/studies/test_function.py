@@ -249,14 +249,12 @@ def test_a_process_of_several_requests_waits_in_all():
 
 def test_records_are_in_seconds_and_figures_in_the_models_unit():
     run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2, None, 2)))
-    assert run.plan.requests[["resource", "made_s", "granted_s"]].tolist() == [
-        *((1, 0, 0), (1, 0, 7200), (0, 7200, 7200), (0, 14_400, 14_400))
-    ]
-    assert (run.jobs["wait_s"].tolist(), run.timeline.end_s, run.plan.end_s) == (
+    requests = run.plan.requests[["resource", "made_s", "granted_s"]].tolist()
+    assert (requests, run.jobs["wait_s"].tolist()) == (
+        [(1, 0, 0), (1, 0, 7200), (0, 7200, 7200), (0, 14_400, 14_400)],
         [0, 7200],
-        21_600,
-        21_600,
     )
+    assert run.timeline.end_s == run.plan.end_s == 21_600
     waits = run.series("desk1", "wait")[1].tolist()
     assert (waits, run.summary()["desk1_wait"]) == ([0, 2], 1)
 

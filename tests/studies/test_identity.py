@@ -97,8 +97,10 @@ def test_arrays_and_long_lists_of_numbers_are_kept_and_others_are_not():
     identity, values = Identity(), (True, 1, 1.5, "text", b"bytes")
     digests = [identity.of(np.array([value]))["data"] for value in values]
     assert [*identity.data] == digests[:3]
-    lists = ((0.5,) * 100, (1, 0.5, "a") * 34, (True,) * 101)
-    assert [type(identity.of(value)) for value in lists] == [list, dict, list]
+    assert [
+        type(identity.of(value))
+        for value in ((0.5,) * 100, (1, 0.5, "a") * 34, (True,) * 101)
+    ] == [list, dict, list]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +168,23 @@ def test_a_function_in_c_is_identified_by_its_file(folder, monkeypatch):
     check_refused(lambda: Identity().of(function), "which is in no file")
 
 
-def test_a_changed_policy_file_is_rejected(tmp_path, monkeypatch, runs):
+@pytest.mark.parametrize(
+    "study",
+    [
+        partial(compared, "results", policies=["fifo", "my_rules.py:rule"]),
+        lambda: compared(
+            "results",
+            cg.waiting.Scenario(
+                cg.waiting.ExponentialJobs(9), machines=1, order="my_rules.py:rule"
+            ),
+            policies=["sww"],
+        ),
+    ],
+    ids=["policy", "order"],
+)
+def test_a_changed_policy_file_is_rejected(study, tmp_path, monkeypatch, runs):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(RULE)
-    study = partial(compared, "results", policies=["fifo", "my_rules.py:rule"])
     study()
     done = len(runs)
     Path("my_rules.py").write_text(RULE)  # touched, not changed
@@ -483,8 +498,21 @@ def test_a_module_without_a_file_is_user_code(place, monkeypatch):
     )
     monkeypatch.setitem(sys.modules, module.__name__, module)
     # eval as in a program that runs submitted code: the function has no module
-    submitted = [eval("lambda: 0", {}), eval("lambda: 0", {"__name__": "__main__"})]
-    assert [*map(home, (module, *submitted, cg, sys, int, type, abs, [].append))] == [
+    assert [
+        *map(
+            home,
+            (
+                module,
+                *(eval("lambda: 0", names) for names in ({}, {"__name__": "__main__"})),
+                cg,
+                sys,
+                int,
+                type,
+                abs,
+                [].append,
+            ),
+        )
+    ] == [
         *["user"] * 3,
         "own",
         *["library"] * 5,

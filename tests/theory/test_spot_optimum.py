@@ -181,15 +181,19 @@ AWAY = [
     Place([1] * 11, [3.0] * 11, True, None),
 ]
 
-# the instance begins before the price falls, and not at a change of the market
-BEFORE = [
-    Place([1] * 6 + [0], [1.7] * 3 + [0.3] * 4, False, "us-east-1"),
-    Place([1] * 7, [3.0] * 7, True, None),
-]
-
 
 @given(priced_cases())
-@example((terms(4, 7, 1), BEFORE, FREE))
+# the instance begins before the price falls, and not at a change of the market
+@example(
+    (
+        terms(4, 7, 1),
+        [
+            Place([1] * 6 + [0], [1.7] * 3 + [0.3] * 4, False, "us-east-1"),
+            Place([1] * 7, [3.0] * 7, True, None),
+        ],
+        FREE,
+    )
+)
 @example((terms(5, 9, 1), CLOSES, Checkpoints(write_s=30.0)))
 @example((terms(5, 9, 1), BRIEFLY, Checkpoints(write_s=30.0)))
 @example((terms(5, 11, 1), AWAY, Checkpoints(size_gb=1, transfer_usd_per_gb=0.01)))

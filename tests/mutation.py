@@ -271,6 +271,33 @@ EQUAL: dict[tuple[str, str], str] = {
         "analysis/statistics.py",
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",
+    (
+        "studies/compare.py",
+        "scenario, named[policy], seed, records=True",
+    ): "the figures of a run do not depend on its records",
+    (
+        "studies/replicate.py",
+        "if all(row == rows[1] for row in rows):",
+    ): "rows that equal the second equal the first",
+    (
+        "studies/replicate.py",
+        "engine_used = engine_for(engine, wanted, _work(blocks) / max(1, workers))",
+    ): "the limit is a whole number: a fraction below it is rounded to below it",
+    **dict.fromkeys(
+        [
+            (
+                "analysis/queueing.py",
+                f"lost = np.ones(int(numbers.max(initial={initial})) + {more})",
+            )
+            for initial, more in ((1, 1), (0, 2))
+        ],
+        "the recursion goes on, and its further terms are not returned",
+    ),
+    (
+        "analysis/queueing.py",
+        "left = wait * np.where(rho <= 1, underloaded, 1 - 1 / rho + 1 / (rho *"
+        " growth))",
+    ): "at a load of 1 both forms lose no digits",
     **dict.fromkeys(
         [
             (

@@ -318,11 +318,20 @@ def test_a_single_task_is_done_in_this_process():
     assert dict(done) == {"one": os.getpid()}
 
 
-def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of, monkeypatch):
-    monkeypatch.setattr(module, "MANY", 80)  # so many that numba is worth loading
-    again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3])
-    [[unit]] = tasks_of([Replications(normal, ["fifo"], [3]), again])
-    assert unit == (normal, 3, ("fifo", "spt"), "auto", None)
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_seed_of_a_scenario_makes_its_jobs_once(runs, tasks_of, monkeypatch):
+    """The runs are just enough for a task, and their jobs for numba to be loaded."""
+    monkeypatch.setattr(
+        module,
+        "TASK_S",
+        runs * (module.RUN_S + 40 / subject_of(normal).pace_per_s),
+    )
+    monkeypatch.setattr(module, "MANY", 160)
+    again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3, 4])
+    assert tasks_of([Replications(normal, ["fifo"], [3]), again]) == [
+        [(normal, 3, ("fifo", "spt"), "auto", None)],
+        [(normal, 4, ("spt", "fifo"), "auto", None)],
+    ]
 
 
 def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks, file):

@@ -113,7 +113,8 @@ def test_precision_and_selection_take_any_figure():
     assert cg.select(short_bank, [{"tellers": 2}, {"tellers": 4}], 5.0, first=5)
 
 
-def test_a_long_name_of_a_process_is_shortened():
+@pytest.mark.parametrize(("letters", "shown"), [(41, "c" * 39 + "…"), (40, "c" * 40)])
+def test_a_long_name_of_a_process_is_shortened(letters, shown):
     @cg.model
     def model(env):
         desk = cg.Resource(env, name="desk")
@@ -122,11 +123,11 @@ def test_a_long_name_of_a_process_is_shortened():
             with desk.request() as turn:
                 yield turn
 
-        customer.__name__ = customer.__qualname__ = "c" * 41
+        customer.__name__ = customer.__qualname__ = "c" * letters
         env.process(customer())
         env.run(1)
 
-    assert cg.simulate(model, records=True).rows()[0]["process"] == "c" * 39 + "…"
+    assert cg.simulate(model, records=True).rows()[0]["process"] == shown
 
 
 def test_a_sweep_varies_parameters():
@@ -260,7 +261,7 @@ def test_records_are_in_seconds_and_figures_in_the_models_unit():
 
 
 def test_figures_by_process_leave_the_warm_up_out():
-    @cg.model
+    @cg.model(unit_s=60)
     def two_kinds(env):
         desk = cg.Resource(env, name="desk")
 
@@ -274,11 +275,11 @@ def test_figures_by_process_leave_the_warm_up_out():
         env.process(slow())
         env.process(quick(2))
         env.process(quick(10))
-        cg.warm_up(env, 6.5)
+        cg.warm_up(env, 6.5, 20)
         env.run(20)
 
     by_kind = {row["process"]: row for row in cg.simulate(two_kinds).by("process")}
-    assert by_kind["quick"]["wait_s"] == (4 + 0) / 2
+    assert by_kind["quick"]["wait_s"] == 60 * (4 + 0) / 2
     assert np.isnan(by_kind["slow"]["wait_s"])  # it ended during the warm-up
 
 

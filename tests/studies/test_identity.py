@@ -77,6 +77,7 @@ def of_value(env, value=None):
     ("first", "second"),
     [
         (Scaled(abs, 1.0), Scaled(abs, 5.0)),
+        tuple(map(type("Values", (list,), {}), ([1.0], [2.0]))),
         tuple(np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1)),
         # whose SeedSequence is copied by a function of Cython
         tuple(partial(lambda _, n: n, np.random.default_rng(seed)) for seed in (1, 2)),

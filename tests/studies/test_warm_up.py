@@ -102,6 +102,10 @@ test_invalid_calls_are_rejected = refusals(
         {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
         "longer than half of the pilot runs",
     ),
+    (
+        {"scenario": settling, "policy": {"until": 0.5}, "what": "value"},
+        "few enough",
+    ),
     ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
     ({"scenario": cg.day("quiet"), "what": "level"}, "series of a cg.Model 'level'"),
     ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),

@@ -125,11 +125,12 @@ def test_plain_values_are_restored(value):
     assert repr(Restored(identity.data.__getitem__).of(plain)) == repr(value)
 
 
-test_only_classes_of_this_package_are_restored = refusals(
-    ("subprocess:Popen", "'subprocess:Popen', which only the script that wrote it"),
-    ("signal:Signals", "which only the script that wrote it"),  # an Enum
-    ("cgrsp_simpy.base.checks:require", "which only the script"),  # a function
-    call=lambda name: Restored({}.__getitem__).of({"class": name}),
+test_only_numbers_and_classes_of_this_package_are_restored = refusals(
+    ({"class": "subprocess:Popen"}, "'subprocess:Popen', which only the script that"),
+    ({"class": "signal:Signals"}, "which only the script that wrote it"),  # an Enum
+    ({"class": "cgrsp_simpy.base.checks:require"}, "which only the script"),
+    ({"array": "O", "shape": [1], "data": "a"}, "array(='O') must be one of numbers"),
+    call=Restored({}.__getitem__).of,
 )
 
 

@@ -295,12 +295,12 @@ class Shop(cg.Model):
 
 
 def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
-    both = cg.compare(Shop(), seeds=[0, 1])
-    for policy in both.policies:
-        alone = cg.compare(Shop(), [policy], seeds=[1])
+    both = cg.compare(Shop(), [cg.first_come, "last"], seeds=[0, 1])
+    for name, policy in both.named.items():
+        alone = cg.compare(Shop(), {name: policy}, seeds=[1])
         assert same(
             alone.rows,
-            [row for row in both.rows if (row["policy"], row["seed"]) == (policy, 1)],
+            [row for row in both.rows if (row["policy"], row["seed"]) == (name, 1)],
         )
     assert Shop.served == []
 

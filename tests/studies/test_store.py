@@ -106,21 +106,19 @@ def test_the_files_of_a_study(study, tmp_path):
 
 
 def test_the_manifest_records_versions_seeds_and_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["study.py", "two words"])
+    monkeypatch.setattr(sys, "argv", ["study.py", "two wörds"])
     compared(tmp_path, seeds=[5, 3, 8])
-    assert json.loads((tmp_path / "manifest.json").read_text()) == {
-        "versions": (
-            {"Python": platform.python_version()}
-            | {name: version(name) for name in ("simpy", "numpy", "scipy")}
-            | {
-                "cgrsp_simpy": (
-                    f"{version('cgrsp_simpy')}, source {store.source_digest()}"
-                )
-            }
-        ),
+    manifest = {
+        "versions": {
+            "Python": platform.python_version(),
+            "cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store.source_digest()}",
+            **{name: version(name) for name in ("simpy", "numpy", "scipy")},
+        },
         "seeds": [5, 3, 8],
-        "command": shlex.join(["study.py", "two words"]),
+        "command": shlex.join(["study.py", "two wörds"]),
     }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    assert (tmp_path / "manifest.json").read_text("utf-8") == text + "\n"
 
 
 def test_outcomes_survive_a_round_trip(tmp_path):

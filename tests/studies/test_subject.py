@@ -44,6 +44,10 @@ test_an_ambiguous_or_unknown_parameter_name_is_rejected = refusals(
         "right.inner(=Left(size=1, both=2)) must be omitted: right.inner is"
         " given twice",
     ),
+    (
+        {"right.inner": Right(), "right.inner.size": 3},
+        "unknown parameter of inner 'size' (allowed: both, inner)",
+    ),
     ({"left": 3, "left.size": 1}, "unknown parameter 'left.size'"),
     call=lambda words: subject_of(Shop()).varied(**words),
 )

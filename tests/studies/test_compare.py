@@ -474,9 +474,10 @@ def test_a_point_is_found_by_the_varied_parameters():
         [0],
     )
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
-    words = r"at\(=.*must be one of the points .*'slots': 2"
     for where in ({"slots": 3}, {}, {"slots": 4}):
-        check_refused(partial(study.at, **where), words)
+        check_refused(
+            partial(study.at, **where), r"at\(=.*must be one of the points .*'slots': 2"
+        )
 
 
 def test_a_policy_parameter_equals_the_one_in_its_text():

@@ -317,33 +317,43 @@ def test_vidigi_reads_the_events_of_a_run(tmp_path):
 EVENTS = """\
 time,entity_id,pathway,event_type,event,resource_id,run_number
 0.0,0,visit,arrival_departure,arrival,,0
-0.0,1,visit,arrival_departure,arrival,,0
+0.0,1,impatient,arrival_departure,arrival,,0
 0.0,2,visit,arrival_departure,arrival,,0
 0.0,3,visit,arrival_departure,arrival,,0
 0.0,4,visit,arrival_departure,arrival,,0
+0.0,5,visit,arrival_departure,arrival,,0
 0.0,0,visit,queue,desk queue,,0
 0.0,0,visit,resource_use,desk,1,0
-0.0,1,visit,queue,desk queue,,0
-0.0,1,visit,resource_use,desk,2,0
+0.0,1,impatient,queue,desk queue,,0
 0.0,2,visit,queue,desk queue,,0
+0.0,2,visit,resource_use,desk,2,0
 0.0,3,visit,queue,desk queue,,0
 0.0,4,visit,queue,desk queue,,0
+0.0,5,visit,queue,desk queue,,0
 1.0,0,visit,resource_use_end,desk end,1,0
-1.0,2,visit,resource_use,desk,1,0
+1.0,3,visit,resource_use,desk,1,0
 1.0,0,visit,arrival_departure,depart,,0
-3.0,1,visit,resource_use_end,desk end,2,0
-3.0,3,visit,resource_use,desk,2,0
-3.0,1,visit,arrival_departure,depart,,0
+2.0,1,impatient,arrival_departure,depart,,0
+3.0,2,visit,resource_use_end,desk end,2,0
+3.0,4,visit,resource_use,desk,2,0
+3.0,2,visit,arrival_departure,depart,,0
 """
 
 
-def test_the_events_of_two_servers_and_five_customers(tmp_path):
-    """The lowest free server serves; two customers do not end, and one waits."""
+def test_the_events_of_two_servers_and_six_customers(tmp_path):
+    """The lowest free server serves; two customers do not end, one waits, and one
+    leaves at time 2.
+    """
+
+    def impatient(env, desk):
+        with desk.request() as _:
+            yield env.timeout(2)
 
     def two_servers(env):
         desk = cg.Resource(env, 2, name="desk")
         for work in (3, 1, 4, 9, 1):
             env.process(visit(env, [desk], work))
+        env.process(impatient(env, desk))
         env.run(4.5)
 
     cg.simulate(cg.model(two_servers)).to_csv(tmp_path / "log.csv", layout="vidigi")
@@ -474,6 +484,7 @@ test_wrong_use_of_a_model_is_rejected = refusals(
         "unknown figure 'y'",
     ),
     (lambda: cg.simulate(bank, listener=print), "bank is a function"),
+    (lambda: cg.simulate(bank).to_csv("log.csv", "events"), "unknown layout 'events'"),
     (lambda: cg.simulate(bank, records=False).series("desk", "queue"), "records"),
     (lambda: cg.simulate(bank).series("disk", "queue"), "did you mean 'desk'"),
     (lambda: cg.simulate(bank).series("desk", "level"), "unknown series of desk"),
@@ -494,5 +505,6 @@ def test_unfinished_jobs_are_missing_values():
     assert np.isnan(run.jobs["start_s"]).tolist() == [False, True]
     assert run.claims[["amount", "to_s"]].tolist() == [(1, run.timeline.end_s)]
     assert run.timeline.end_s == 50
-    figures = run.summary()
-    assert (figures["desk0_queue"], figures["desk0_utilisation_pct"]) == (1, 100)
+    assert [
+        run.summary()[name] for name in ("desk0_queue", "desk0_utilisation_pct")
+    ] == [1, 100]

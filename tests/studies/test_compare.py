@@ -119,8 +119,8 @@ def test_an_unreachable_precision_gives_a_one_line_error(monkeypatch, capsys):
 # ---- bad input ----
 
 
-def compared(**more):
-    return cg.compare(quiet, ["fifo"], range(3), **more)
+def compared(scenario=quiet, **more):
+    return cg.compare(scenario, ["fifo"], range(3), **more)
 
 
 def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
@@ -146,6 +146,20 @@ BAD = [
     # negative
     wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),
     wrong(lambda: compared(precision=1.5), "precision", "1.5", "at most 1"),
+    wrong(
+        lambda: compared(
+            cg.Scenario(
+                "replay",
+                quiet.workload,
+                market=cg.Market(
+                    series=[cg.StockSeries("RTX 3090", (0.0,), (0,), 172_800.0)]
+                ),
+            ),
+            precision=0.1,
+        ),
+        "precision",
+        "if a market is replayed",
+    ),
     # not a number
     wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),
     # not finite

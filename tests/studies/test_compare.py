@@ -587,12 +587,19 @@ def test_runs_that_points_share_are_run_once(runs):
         assert len(waits) == 1
 
 
-def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["quiet", "normal", "hectic", "surge"], "quiet, normal, 2 more"),
+        (["quiet", "normal", "hectic"], "quiet, normal, hectic"),
+    ],
+)
+def test_the_table_of_a_sweep_has_a_line_a_point_and_policy(names, title):
     study = cg.sweep(
         cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
     )
-    title, head, *lines = str(study).splitlines()
-    assert title == "quiet: mean of 2 seeds ± 95 % half width"
+    first, head, *lines = str(study).splitlines()
+    assert first == "quiet: mean of 2 seeds ± 95 % half width"
     assert head.split()[:3] == ["slots", "policy", "wait_min"]
     assert [line.split()[:2] for line in lines] == [
         ["2", "fifo"],
@@ -601,11 +608,8 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
         ["3", "rh"],
     ]
     assert f"{study.at(slots=3).means()['rh']['wait_min'].mean:.2f} ±" in lines[-1]
-    one = cg.sweep(
-        cg.day, {"name": ["quiet", "normal", "hectic", "surge"]}, ["fifo"], [0]
-    )
-    title = "quiet, normal, 2 more: 1 seed (an interval needs two)"
-    assert str(one).splitlines()[0] == title
+    one = cg.sweep(cg.day, {"name": names}, ["fifo"], [0])
+    assert str(one).splitlines()[0] == f"{title}: 1 seed (an interval needs two)"
     assert "±" not in str(one)
 
 

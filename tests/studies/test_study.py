@@ -194,6 +194,11 @@ UNKNOWN = [
         lambda study: study.tests()["spt"]["waitmin"],
         "'waitmin'; did you mean 'wait_min'",
     ),
+    # before the runs, which fail
+    (
+        lambda _: cg.compare(quiet, [never], [0]).by("colour"),
+        "unknown column 'colour'",
+    ),
     (lambda study: cg.plots.policy_bars(study, "wait_mn"), "unknown metric 'wait_mn'"),
     (lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"), "metric 'wait_mn'"),
 ]

@@ -92,6 +92,7 @@ def ends_at_once(env):
     env.run()
 
 
+NO_JOBS = {"resources": lambda _: cg.slots(1, "bench"), "arrivals": lambda *_: []}
 test_invalid_calls_are_rejected = refusals(
     ({"scenario": bank}, "monitor"),
     ({"monitor": "disk"}, "did you mean 'desk'"),
@@ -110,6 +111,7 @@ test_invalid_calls_are_rejected = refusals(
     ({"scenario": cg.day("quiet"), "what": "level"}, "series of a cg.Model 'level'"),
     ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
     ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
+    ({"scenario": type("Empty", (cg.Model,), NO_JOBS)()}, "ended at time 0"),
     call=lambda wrong: cg.warm_up_time(
         **{"scenario": long_bank, "seeds": range(2), **wrong}
     ),

@@ -455,15 +455,14 @@ KILLED = "compare hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out res
 
 
 def killed(folder, enough):
-    """A command that is killed, with its workers, as soon as so many tasks are
-    finished.
+    """A command that is killed as soon as so many tasks are finished; its workers end
+    by themselves.
     """
     command = subprocess.Popen(
         [*CGRSP, *KILLED.split()],
         cwd=folder,
-        start_new_session=True,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     try:
         until = time.monotonic() + 60
@@ -474,8 +473,9 @@ def killed(folder, enough):
             assert command.poll() is None, "it ended before it was killed"
             time.sleep(0.002)
     finally:
-        os.killpg(command.pid, signal.SIGKILL)
-    assert command.wait(20) == -signal.SIGKILL
+        command.kill()
+    # the workers have the same stderr: its end shows that none is left
+    assert command.communicate(timeout=20) and command.returncode == -signal.SIGKILL
 
 
 def finished(folder):

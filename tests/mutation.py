@@ -272,9 +272,46 @@ EQUAL: dict[tuple[str, str], str] = {
         "least, most = most, 3 * most",
     ): "halving finds the same number between any two such bounds",
     (
+        "studies/compare.py",
+        "scenario, named[policy], seed, records=True",
+    ): "the figures of a run do not depend on its records",
+    (
         "studies/replicate.py",
-        "shared = len(policies) > 2 and users_part(scenario) is None",
-    ): "what is drawn belongs to the seed: each run draws the same again",
+        "if all(row == rows[1] for row in rows):",
+    ): "rows that equal the second equal the first",
+    (
+        "studies/replicate.py",
+        "engine_used = engine_for(engine, wanted, _work(blocks) / max(1, workers))",
+    ): "the limit is a whole number: a fraction below it is rounded to below it",
+    **dict.fromkeys(
+        [
+            (
+                "analysis/queueing.py",
+                f"lost = np.ones(int(numbers.max(initial={initial})) + {more})",
+            )
+            for initial, more in ((1, 1), (0, 2))
+        ],
+        "the recursion goes on, and its further terms are not returned",
+    ),
+    (
+        "analysis/queueing.py",
+        "left = wait * np.where(rho <= 1, underloaded, 1 - 1 / rho + 1 / (rho *"
+        " growth))",
+    ): "at a load of 1 both forms lose no digits",
+    **dict.fromkeys(
+        [
+            (
+                "studies/replicate.py",
+                f"shared = len(policies) {more} and users_part(scenario) is None",
+            )
+            for more in ("> 2", ">= 1")
+        ],
+        "what is drawn belongs to the seed: each run draws the same again",
+    ),
+    (
+        "studies/isolation.py",
+        'compiles = how.get("engine", "simpy") == "simpy"',
+    ): "policies that can be compiled remember nothing: a copy gives the same results",
     (
         "studies/replicate.py",
         "first = store.take_numbers(len(tasks)) if store else 1",

@@ -82,7 +82,7 @@ class Checkpoints:
     @property
     def abrupt(self) -> bool:
         """Whether a preemption occurs before a checkpoint can be written."""
-        return self.checkpoint_s > 0 and (
+        return bool(self.checkpoint_s) and (
             self.notice_s < self.write_s or not self.notice_s
         )
 

@@ -201,7 +201,7 @@ class _Program:
 
     def left(self, number: int) -> Ints:
         """Return the possible work left at an edge, including the overhead left."""
-        least = max(0, self.work - self.edges[number])
+        least = max(1, self.work - self.edges[number])
         return np.arange(least, self.work + self.overhead + 1)
 
     def before(
@@ -255,7 +255,6 @@ class _Program:
                             number, after[row], cell.usd[place], self.overhead
                         )
                         offer(home, late + (stored + moving), self.idle + row)
-        value[self.idle :, left == 0] = 0.0
         value[self.idle :, left > self.work] = np.inf
         if not self.write:  # leaving costs nothing
             for row, (_, region) in enumerate(self.rows):
@@ -302,12 +301,10 @@ class _Program:
             length = left if what == DONE else cell.length
             if late or what == ENDS:  # for the best part of the cell
                 to, more = (row, 0) if late else (self.idle + region, self.write)
-                most = left + more - then
-                lengths = np.arange(
-                    max(0, most + 1 - len(after[to])), min(cell.length, left, most) + 1
-                )
-                costs = lengths * cell.usd[place] + after[to, most - lengths]
-                length = int(lengths[costs.argmin()])
+                most = min(cell.length, left)
+                later = _part(after[to], left + more - then - most, most + 1)[::-1]
+                costs = np.arange(most + 1) * cell.usd[place] + later
+                length = int(costs.argmin())
             if late:
                 from_s = now_s = now_s + (cell.length - length) * self.unit
             left -= length

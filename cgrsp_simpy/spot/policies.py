@@ -104,8 +104,8 @@ def next_spot(market: Market) -> Policy:
     """Uniform progress that knows the next preemptions and the next spot instance.
 
     A heuristic for constant prices. It uses the instance that lasts longest, but none
-    that lasts less than d k / (k - 1), with k the ratio of the prices, as the same
-    progress is then cheaper on demand. If progress is behind, it still waits if the
+    that lasts at most d k / (k - 1), with k the ratio of the prices, as the same
+    progress is then no dearer on demand. If progress is behind, it still waits if the
     next usable instance comes before it is 2 d behind.
     """
     job = market.job

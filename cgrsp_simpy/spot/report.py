@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import isnan, nan
 from typing import Any, NamedTuple
 
 from cgrsp_simpy.base.metric import Metric, summed
@@ -85,8 +85,10 @@ class SpotReport(Report):
         return super().timeline(run, resources=names, **parts)
 
     def describe(self, kind: str, claim: Claim) -> str:
-        left_s = claim.job.work_s if kind == "submit" else claim.run.view.left_s
-        return f"{left_s / HOUR_S:.2f} h of computing left"
+        left_s = claim.run.view.left_s
+        # the view does not know the job before its first claim
+        left_h = (claim.job.work_s if isnan(left_s) else left_s) / HOUR_S
+        return f"{left_h:.2f} h of computing left"
 
 
 def figures(course: Course) -> dict[str, float]:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from cgrsp_simpy.base.checks import InputError, require
+from cgrsp_simpy.base.checks import InputError, require, shown
 from cgrsp_simpy.base.files import table_of
 from cgrsp_simpy.base.policy import from_file, in_file
 from cgrsp_simpy.engine.policy_caller import is_library
@@ -149,9 +149,9 @@ class Identity:
             reducer = copyreg.dispatch_table.get(type(value))
             how = reducer(value) if reducer else value.__reduce_ex__(4)
         except Exception:  # a lock, a file, a generator
-            shown = " ".join(repr(value).split())[:80]
             raise InputError(
-                f"a results directory cannot identify this study: it uses {shown}"
+                "a results directory cannot identify this study: it uses"
+                f" {shown(value)}"
             ) from None
         if isinstance(how, str):
             return [self.of(type(value)), how]
@@ -273,13 +273,12 @@ class Identity:
             return [
                 parents,
                 {member.name: self.of(member.value) for member in cls},
-                self._methods(cls, FunctionType),
+                self._methods(cls, values=False),
             ]
-        return [parents, self._methods(cls, object)]
+        return [parents, self._methods(cls, values=True)]
 
-    def _methods(self, cls: type, kind: type) -> dict[str, Any]:
-        """Describe a class's content, without Python's entries and annotations."""
-        code = (FunctionType, staticmethod, classmethod, property)
+    def _methods(self, cls: type, *, values: bool) -> dict[str, Any]:
+        """Describe a class's code and values, without Python's and annotations."""
         held = {
             name: value
             for name, value in sorted(vars(cls).items())
@@ -288,9 +287,9 @@ class Identity:
         return {
             name: self.of(value)
             for name, value in held.items()
-            if isinstance(value, code)
-            or callable(value)
-            or (isinstance(value, kind) and not name.startswith(("__", "_abc_impl")))
+            if callable(value)
+            or isinstance(value, (classmethod, property))
+            or (values and not name.startswith(("__", "_abc_impl")))
         }
 
 

@@ -54,8 +54,7 @@ def run_isolated(scenario: Model, policy: Any, seed: int, **how: Any) -> Run:
     one that was created before the run: every seed would then draw the same values.
     """
     policy = policy.policy if isinstance(policy, Named) else policy
-    is_text = isinstance(policy, str) and not in_file(policy)
-    compiles = how.get("engine", "simpy") != "simpy" and not is_text
+    compiles = how.get("engine", "simpy") != "simpy"
     subject = subject_of(scenario)
     if compiles and not subject.not_compiled(subject.make_policy(policy)):
         # made of rules, which remember nothing

@@ -370,7 +370,7 @@ def _warn_of_mistakes(runs: Runs, wanted: Iterable[Replications]) -> None:
 
 def _mistake(rows: Sequence[Mapping[str, str]]) -> str:
     """Return a likely mistake in a model, from its figures per seed; "" if none."""
-    if len(rows) == 1 or not rows[0] or any("error" in row for row in rows):
+    if len(rows) == 1 or not any(rows) or any("error" in row for row in rows):
         return ""
     if all(row == rows[0] for row in rows):
         return (

@@ -95,9 +95,7 @@ class Store:
         require(isinstance(path, (str, PathLike)), "out", path, "a path")
         self.path = output_path("out", path)
         self._numbers, self._checked = 0, _CHECKED.get()
-        configuration = json.loads(
-            json.dumps({**configuration, "seeds": list(seeds)}, allow_nan=False)
-        )
+        configuration = json.loads(json.dumps({**configuration, "seeds": list(seeds)}))
         self._study = digest(json.dumps(configuration).encode())
         manifest = {
             "versions": _versions(),
@@ -301,7 +299,7 @@ def source_digest(package: Path = Path(__file__).parents[1]) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def _plain(outcome: Any) -> Any:

@@ -74,14 +74,13 @@ def warm_up_time(
     rows = np.array(
         [_per_span(times, values, edges, what) for times, values, _ in pilots]
     )
-    known = ~np.isnan(rows)
     require(
-        bool(known.any(axis=0).all()),
+        not np.isnan(rows).all(axis=0).any(),
         "spans",
         spans,
         "few enough that each has an observation in some run",
     )
-    means = np.where(known, rows, 0).sum(axis=0) / known.sum(axis=0)
+    means = np.nanmean(rows, axis=0)
     deleted = mser5(means)
     # the last that MSER-5 may find
     if 2 * deleted >= (spans // MSER_BATCH - 2) * MSER_BATCH:

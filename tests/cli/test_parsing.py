@@ -26,7 +26,9 @@ REFUSED = {  # a command -> the content of its error line
     "compare waiting machine=4": ["unknown parameter 'machine'", "'machines'"],
     "run hectic --policy fifoo": ["unknown policy 'fifoo'", "mean 'fifo'"],
     "run hectic --policy rh:reserv=2": ["'reserv'", "mean 'reserve'"],
-    "compare hectic qqqqqq=4": ["unknown parameter 'qqqqqq' (closest of 43: "],
+    "compare hectic latitude=4": [
+        "unknown parameter 'latitude' (closest of 43: workload, tight_window_s, "
+    ],
     "compare .": ["scenario(='.')", "not a folder"],
     "compare none.toml": ["none.toml", "No such file"],
     "compare none.py:shop": ["'none.py' does not exist"],

@@ -304,13 +304,15 @@ def test_runs_of_one_job_are_enough_tasks_for_two_processes(tasks_of, monkeypatc
     assert len(tasks_of([short])) == 3
 
 
-def test_short_tasks_are_sent_in_batches(monkeypatch):
+@pytest.mark.parametrize(("sent_s", "calls"), [(0.5, range(40)), (0.0, [2000])])
+def test_short_tasks_are_sent_in_batches(sent_s, calls, monkeypatch):
     monkeypatch.setattr(executors, "MOST_WORKERS", 4)
+    monkeypatch.setattr(executors, "SENT_S", sent_s)
     counted = Told(lambda calls: calls[-1][1]())
     tasks = {key: key + 1 for key in range(2000)}
     answers = dict(executors.as_they_come(str, tasks, counted))
     assert answers == {key: str(task) for key, task in tasks.items()}
-    assert len(counted.calls) < 40
+    assert len(counted.calls) in calls
 
 
 def test_a_single_task_is_done_in_this_process():
@@ -318,10 +320,20 @@ def test_a_single_task_is_done_in_this_process():
     assert dict(done) == {"one": os.getpid()}
 
 
-def test_a_seed_of_a_scenario_makes_its_jobs_once(tasks_of):
-    again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3])
-    [[unit]] = tasks_of([Replications(normal, ["fifo"], [3]), again])
-    assert unit == (normal, 3, ("fifo", "spt"), "simpy", None)
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_seed_of_a_scenario_makes_its_jobs_once(runs, tasks_of, monkeypatch):
+    """The runs are just enough for a task, and their jobs for numba to be loaded."""
+    monkeypatch.setattr(
+        module,
+        "TASK_S",
+        runs * (module.RUN_S + 40 / subject_of(normal).pace_per_s),
+    )
+    monkeypatch.setattr(module, "MANY", 160)
+    again = Replications(cg.day("normal", jobs=40), ["spt", "fifo"], [3, 4])
+    assert tasks_of([Replications(normal, ["fifo"], [3]), again]) == [
+        [(normal, 3, ("fifo", "spt"), "auto", None)],
+        [(normal, 4, ("spt", "fifo"), "auto", None)],
+    ]
 
 
 def test_scenarios_that_differ_in_unhashable_parts_are_distinguished(small_tasks, file):

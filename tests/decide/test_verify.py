@@ -226,9 +226,9 @@ def enormous(folder, name):
 
 TWO = ("chunks/000000.json", "configuration.json")
 HOSTILE = {
-    **{case: (partial(change, case=case), CHANGES[case][1]) for case in CHANGES},
     "a link": (link, "chunks is a link"),
     "a link to be written": (link_to_be_written, "rows.csv.part is a link"),
+    **{case: (partial(change, case=case), CHANGES[case][1]) for case in CHANGES},
     "a pipe": (partial(pipe, name=TWO[0]), "000000.json is a link or not a file"),
     "a pipe of settings": (partial(pipe, name=TWO[1]), "json: not a file"),
     "half a file": (half_a_file, "configuration.json is damaged"),

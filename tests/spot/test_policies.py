@@ -70,9 +70,9 @@ def test_time_sliced_does_the_share_of_each_slice():
 
 
 def test_next_spot_skips_short_instances_and_uses_long_ones():
-    short = zone((0, True), (70, False), name="short")
+    short = zone((0, True), (75, False), name="short")
     long = zone((0, True), (900, False), name="long")
-    # 70 s are less than d k / (k - 1) = 75 s
+    # d k / (k - 1) = 75 s
     assert course("next-spot", [short])[0][0] == 1
     assert course("next-spot", [short, long])[0][:3] == (1, 0.0, 900.0)
 

@@ -41,8 +41,13 @@ def test_the_listing_shows_the_whole_course():
         (800.0, "start"),
         (1550.0, "finish"),
     ]
-    assert [event.detail for event in heard if event.kind == "dispatch"] == [
+    assert [
+        event.detail for event in heard if event.kind in ("submit", "dispatch")
+    ] == [
+        "0.28 h of computing left",
+        "0.28 h of computing left",
         "spot in a",
+        "0.21 h of computing left",
         "on demand",
     ]
 
@@ -85,7 +90,8 @@ test_invalid_values_give_a_one_line_error = refusals(
         "spot_usd_per_h(=-1.0) must be a number > 0",
     ),
     (
-        lambda: cg.spot.Scenario(spot_usd_per_h=4.0),
+        # the deadline is the earliest that is possible
+        lambda: cg.spot.Scenario(hours=8.0, deadline=8.1, spot_usd_per_h=4.0),
         "on_demand_usd_per_h(=3.06) must be a number > 4",
     ),
     (lambda: cg.spot.Scenario("trace.json"), "source(='trace.json') must be"),

@@ -69,11 +69,21 @@ def alike_from_16_on(env, seed):
         (cg.model(always_the_same), lost_from_20_on, {"lost": 0.7}, 30),
         # the first 10 ask for more than four times as many; the others are all equal
         (cg.model(alike_from_16_on), {}, {"lost": 0.17}, 40),
+        # two seeds fail: the 10 values of 12 seeds are not enough, 11 are
+        (
+            cg.model(
+                lambda env, seed: {"lost": 1 / (seed not in (9, 2)) + (-1) ** seed}
+            ),
+            {},
+            {"lost": 0.72},
+            13,
+        ),
     ],
 )
 def test_a_reached_precision_needs_10_values_or_30_equal_ones(
-    scenario, policy, precision, number
+    scenario, policy, precision, number, monkeypatch
 ):
+    monkeypatch.setattr("cgrsp_simpy.studies.compare.MOST_SEEDS", number)
     study = cg.compare(scenario, [policy], [9, 2, 4, 5], precision=precision)
     # those that are added follow the greatest
     assert study.seeds == [9, 2, 4, 5, *range(10, 6 + number)]
@@ -85,7 +95,7 @@ def test_a_reached_precision_needs_10_values_or_30_equal_ones(
         (["fifo", unlucky(busy, [0, 1])], 2),
         ([unlucky(busy, [0, 1])], 2),
         (["fifo", unlucky(busy, [1, 7])], 2),
-        (["fifo", never], None),  # it does not keep others from their precision
+        ([never, "fifo"], None),  # it does not keep others from their precision
     ],
 )
 def test_a_precision_is_reached_without_the_runs_that_fail(policies, failed):
@@ -109,8 +119,8 @@ def test_an_unreachable_precision_gives_a_one_line_error(monkeypatch, capsys):
 # ---- bad input ----
 
 
-def compared(**more):
-    return cg.compare(quiet, ["fifo"], range(3), **more)
+def compared(scenario=quiet, **more):
+    return cg.compare(scenario, ["fifo"], range(3), **more)
 
 
 def swept(grid, policies=("fifo", "rh"), scenario=cg.day):
@@ -136,6 +146,20 @@ BAD = [
     # negative
     wrong(lambda: compared(precision=-0.1), "precision", "-0.1", "number > 0"),
     wrong(lambda: compared(precision=1.5), "precision", "1.5", "at most 1"),
+    wrong(
+        lambda: compared(
+            cg.Scenario(
+                "replay",
+                quiet.workload,
+                market=cg.Market(
+                    series=[cg.StockSeries("RTX 3090", (0.0,), (0,), 172_800.0)]
+                ),
+            ),
+            precision=0.1,
+        ),
+        "precision",
+        "if a market is replayed",
+    ),
     # not a number
     wrong(lambda: compared(precision=NAN), "precision", "nan", "number > 0"),
     # not finite
@@ -464,9 +488,10 @@ def test_a_point_is_found_by_the_varied_parameters():
         [0],
     )
     assert study.at(slots=3, tight_fraction=0.1) is study.studies[2]
-    words = r"at\(=.*must be one of the points .*'slots': 2"
     for where in ({"slots": 3}, {}, {"slots": 4}):
-        check_refused(partial(study.at, **where), words)
+        check_refused(
+            partial(study.at, **where), r"at\(=.*must be one of the points .*'slots': 2"
+        )
 
 
 def test_a_policy_parameter_equals_the_one_in_its_text():
@@ -562,12 +587,19 @@ def test_runs_that_points_share_are_run_once(runs):
         assert len(waits) == 1
 
 
-def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["quiet", "normal", "hectic", "surge"], "quiet, normal, 2 more"),
+        (["quiet", "normal", "hectic"], "quiet, normal, hectic"),
+    ],
+)
+def test_the_table_of_a_sweep_has_a_line_a_point_and_policy(names, title):
     study = cg.sweep(
         cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
     )
-    title, head, *lines = str(study).splitlines()
-    assert title == "quiet: mean of 2 seeds ± 95 % half width"
+    first, head, *lines = str(study).splitlines()
+    assert first == "quiet: mean of 2 seeds ± 95 % half width"
     assert head.split()[:3] == ["slots", "policy", "wait_min"]
     assert [line.split()[:2] for line in lines] == [
         ["2", "fifo"],
@@ -576,24 +608,22 @@ def test_the_table_of_a_sweep_has_a_line_a_point_and_policy():
         ["3", "rh"],
     ]
     assert f"{study.at(slots=3).means()['rh']['wait_min'].mean:.2f} ±" in lines[-1]
-    one = cg.sweep(
-        cg.day, {"name": ["quiet", "normal", "hectic", "surge"]}, ["fifo"], [0]
-    )
-    title = "quiet, normal, 2 more: 1 seed (an interval needs two)"
-    assert str(one).splitlines()[0] == title
+    one = cg.sweep(cg.day, {"name": names}, ["fifo"], [0])
+    assert str(one).splitlines()[0] == f"{title}: 1 seed (an interval needs two)"
     assert "±" not in str(one)
 
 
-def test_a_sweep_as_json_holds_the_figures_of_every_point():
+@pytest.mark.parametrize("slots", [[2, 3], [2]])
+def test_a_sweep_as_json_holds_the_figures_of_every_point(slots):
     study = cg.sweep(
-        cg.day, {"name": "quiet", "slots": [2, 3]}, ["fifo", "rh"], range(2)
+        cg.day, {"name": "quiet", "slots": slots}, ["fifo", "rh"], range(2)
     )
     result = json.loads(study.json())
     for name in ("figures", "differences"):
         rows = [
-            {"slots": slots, **row}
-            for slots, part in zip((2, 3), study.studies)
-            for row in json.loads(part.json())[name]
+            {"slots": number, **row}
+            for number in slots
+            for row in json.loads(study.at(slots=number).json())[name]
         ]
         assert result[name] == rows
     assert (result["subject"], result["seeds"]) == ("quiet", [0, 1])

@@ -113,7 +113,8 @@ def test_precision_and_selection_take_any_figure():
     assert cg.select(short_bank, [{"tellers": 2}, {"tellers": 4}], 5.0, first=5)
 
 
-def test_a_long_name_of_a_process_is_shortened():
+@pytest.mark.parametrize(("letters", "shown"), [(41, "c" * 39 + "…"), (40, "c" * 40)])
+def test_a_long_name_of_a_process_is_shortened(letters, shown):
     @cg.model
     def model(env):
         desk = cg.Resource(env, name="desk")
@@ -122,11 +123,11 @@ def test_a_long_name_of_a_process_is_shortened():
             with desk.request() as turn:
                 yield turn
 
-        customer.__name__ = customer.__qualname__ = "c" * 41
+        customer.__name__ = customer.__qualname__ = "c" * letters
         env.process(customer())
         env.run(1)
 
-    assert cg.simulate(model, records=True).rows()[0]["process"] == "c" * 39 + "…"
+    assert cg.simulate(model, records=True).rows()[0]["process"] == shown
 
 
 def test_a_sweep_varies_parameters():
@@ -237,7 +238,7 @@ def two_visits(env, work, until=None, stations=1):
     """Simulate two customers who arrive together."""
     desks = [cg.Resource(env, name=f"desk{n}") for n in range(stations)]
     for _ in range(2):
-        env.process(visit(env, desks, work))
+        env.process(visit(env, desks[::-1], work))
     env.run(until)
 
 
@@ -248,18 +249,19 @@ def test_a_process_of_several_requests_waits_in_all():
 
 
 def test_records_are_in_seconds_and_figures_in_the_models_unit():
-    run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2)))
-    assert (run.jobs["wait_s"].tolist(), run.timeline.end_s, run.plan.end_s) == (
+    run = cg.simulate(cg.model(unit_s=3600)(lambda env: two_visits(env, 2, None, 2)))
+    requests = run.plan.requests[["resource", "made_s", "granted_s"]].tolist()
+    assert (requests, run.jobs["wait_s"].tolist()) == (
+        [(1, 0, 0), (1, 0, 7200), (0, 7200, 7200), (0, 14_400, 14_400)],
         [0, 7200],
-        14_400,
-        14_400,
     )
-    waits = run.series("desk0", "wait")[1].tolist()
-    assert (waits, run.summary()["desk0_wait"]) == ([0, 2], 1)
+    assert run.timeline.end_s == run.plan.end_s == 21_600
+    waits = run.series("desk1", "wait")[1].tolist()
+    assert (waits, run.summary()["desk1_wait"]) == ([0, 2], 1)
 
 
 def test_figures_by_process_leave_the_warm_up_out():
-    @cg.model
+    @cg.model(unit_s=60)
     def two_kinds(env):
         desk = cg.Resource(env, name="desk")
 
@@ -273,11 +275,11 @@ def test_figures_by_process_leave_the_warm_up_out():
         env.process(slow())
         env.process(quick(2))
         env.process(quick(10))
-        cg.warm_up(env, 6.5)
+        cg.warm_up(env, 6.5, 20)
         env.run(20)
 
     by_kind = {row["process"]: row for row in cg.simulate(two_kinds).by("process")}
-    assert by_kind["quick"]["wait_s"] == (4 + 0) / 2
+    assert by_kind["quick"]["wait_s"] == 60 * (4 + 0) / 2
     assert np.isnan(by_kind["slow"]["wait_s"])  # it ended during the warm-up
 
 
@@ -315,33 +317,43 @@ def test_vidigi_reads_the_events_of_a_run(tmp_path):
 EVENTS = """\
 time,entity_id,pathway,event_type,event,resource_id,run_number
 0.0,0,visit,arrival_departure,arrival,,0
-0.0,1,visit,arrival_departure,arrival,,0
+0.0,1,impatient,arrival_departure,arrival,,0
 0.0,2,visit,arrival_departure,arrival,,0
 0.0,3,visit,arrival_departure,arrival,,0
 0.0,4,visit,arrival_departure,arrival,,0
+0.0,5,visit,arrival_departure,arrival,,0
 0.0,0,visit,queue,desk queue,,0
 0.0,0,visit,resource_use,desk,1,0
-0.0,1,visit,queue,desk queue,,0
-0.0,1,visit,resource_use,desk,2,0
+0.0,1,impatient,queue,desk queue,,0
 0.0,2,visit,queue,desk queue,,0
+0.0,2,visit,resource_use,desk,2,0
 0.0,3,visit,queue,desk queue,,0
 0.0,4,visit,queue,desk queue,,0
+0.0,5,visit,queue,desk queue,,0
 1.0,0,visit,resource_use_end,desk end,1,0
-1.0,2,visit,resource_use,desk,1,0
+1.0,3,visit,resource_use,desk,1,0
 1.0,0,visit,arrival_departure,depart,,0
-3.0,1,visit,resource_use_end,desk end,2,0
-3.0,3,visit,resource_use,desk,2,0
-3.0,1,visit,arrival_departure,depart,,0
+2.0,1,impatient,arrival_departure,depart,,0
+3.0,2,visit,resource_use_end,desk end,2,0
+3.0,4,visit,resource_use,desk,2,0
+3.0,2,visit,arrival_departure,depart,,0
 """
 
 
-def test_the_events_of_two_servers_and_five_customers(tmp_path):
-    """The lowest free server serves; two customers do not end, and one waits."""
+def test_the_events_of_two_servers_and_six_customers(tmp_path):
+    """The lowest free server serves; two customers do not end, one waits, and one
+    leaves at time 2.
+    """
+
+    def impatient(env, desk):
+        with desk.request() as _:
+            yield env.timeout(2)
 
     def two_servers(env):
         desk = cg.Resource(env, 2, name="desk")
         for work in (3, 1, 4, 9, 1):
             env.process(visit(env, [desk], work))
+        env.process(impatient(env, desk))
         env.run(4.5)
 
     cg.simulate(cg.model(two_servers)).to_csv(tmp_path / "log.csv", layout="vidigi")
@@ -472,6 +484,7 @@ test_wrong_use_of_a_model_is_rejected = refusals(
         "unknown figure 'y'",
     ),
     (lambda: cg.simulate(bank, listener=print), "bank is a function"),
+    (lambda: cg.simulate(bank).to_csv("log.csv", "events"), "unknown layout 'events'"),
     (lambda: cg.simulate(bank, records=False).series("desk", "queue"), "records"),
     (lambda: cg.simulate(bank).series("disk", "queue"), "did you mean 'desk'"),
     (lambda: cg.simulate(bank).series("desk", "level"), "unknown series of desk"),
@@ -492,5 +505,6 @@ def test_unfinished_jobs_are_missing_values():
     assert np.isnan(run.jobs["start_s"]).tolist() == [False, True]
     assert run.claims[["amount", "to_s"]].tolist() == [(1, run.timeline.end_s)]
     assert run.timeline.end_s == 50
-    figures = run.summary()
-    assert (figures["desk0_queue"], figures["desk0_utilisation_pct"]) == (1, 100)
+    assert [
+        run.summary()[name] for name in ("desk0_queue", "desk0_utilisation_pct")
+    ] == [1, 100]

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from studies.directories import compared, quiet, refused
-from support import check_refused
+from support import check_refused, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.metric import users_part
@@ -77,6 +77,7 @@ def of_value(env, value=None):
     ("first", "second"),
     [
         (Scaled(abs, 1.0), Scaled(abs, 5.0)),
+        tuple(map(type("Values", (list,), {}), ([1.0], [2.0]))),
         tuple(np.ma.array([1.0, 2.0], mask=[0, last]) for last in (0, 1)),
         # whose SeedSequence is copied by a function of Cython
         tuple(partial(lambda _, n: n, np.random.default_rng(seed)) for seed in (1, 2)),
@@ -93,10 +94,14 @@ def test_objects_with_different_contents_are_different_studies(first, second, tm
     )
 
 
-def test_arrays_of_numbers_are_kept_and_others_are_not():
+def test_arrays_and_long_lists_of_numbers_are_kept_and_others_are_not():
     identity, values = Identity(), (True, 1, 1.5, "text", b"bytes")
     digests = [identity.of(np.array([value]))["data"] for value in values]
-    assert [*identity.data] == digests[:3]
+    assert ([*identity.data], len(digests[0])) == (digests[:3], 16)
+    assert [
+        type(identity.of(value))
+        for value in ((0.5,) * 100, (1, 0.5, "a") * 34, (True,) * 101)
+    ] == [list, dict, list]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,15 @@ def test_plain_values_are_restored(value):
     identity = Identity()
     plain = json.loads(json.dumps(identity.of(value)))
     assert repr(Restored(identity.data.__getitem__).of(plain)) == repr(value)
+
+
+test_only_numbers_and_classes_of_this_package_are_restored = refusals(
+    ({"class": "subprocess:Popen"}, "'subprocess:Popen', which only the script that"),
+    ({"class": "signal:Signals"}, "which only the script that wrote it"),  # an Enum
+    ({"class": "cgrsp_simpy.base.checks:require"}, "which only the script"),
+    ({"array": "O", "shape": [1], "data": "a"}, "array(='O') must be one of numbers"),
+    call=Restored({}.__getitem__).of,
+)
 
 
 def test_a_function_is_not_confused_with_a_deleted_one():
@@ -156,10 +170,23 @@ def test_a_function_in_c_is_identified_by_its_file(folder, monkeypatch):
     check_refused(lambda: Identity().of(function), "which is in no file")
 
 
-def test_a_changed_policy_file_is_rejected(tmp_path, monkeypatch, runs):
+@pytest.mark.parametrize(
+    "study",
+    [
+        partial(compared, "results", policies=["fifo", "my_rules.py:rule"]),
+        lambda: compared(
+            "results",
+            cg.waiting.Scenario(
+                cg.waiting.ExponentialJobs(9), machines=1, order="my_rules.py:rule"
+            ),
+            policies=["sww"],
+        ),
+    ],
+    ids=["policy", "order"],
+)
+def test_a_changed_policy_file_is_rejected(study, tmp_path, monkeypatch, runs):
     monkeypatch.chdir(tmp_path)
     Path("my_rules.py").write_text(RULE)
-    study = partial(compared, "results", policies=["fifo", "my_rules.py:rule"])
     study()
     done = len(runs)
     Path("my_rules.py").write_text(RULE)  # touched, not changed
@@ -266,6 +293,17 @@ USES = {
         "    def ordered():\n"
         "        return order(view.queue)\n\n"
         "    return zip(ordered(), view.idle)\n"
+    ),
+    "a property of an Enum": (
+        "from enum import Enum\n"
+        "from helper import order\n\n"
+        "class Rules(Enum):\n"
+        "    FIRST = 1\n\n"
+        "    @property\n"
+        "    def order(self):\n"
+        "        return order\n\n"
+        "def rule(view):\n"
+        "    return zip(Rules.FIRST.order(view.queue), view.idle)\n"
     ),
     "cached": (
         "from helper import order\n"
@@ -463,8 +501,24 @@ def test_a_module_without_a_file_is_user_code(place, monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     # eval as in a program that runs submitted code: the function has no module
     assert [
-        *map(home, (module, eval("lambda: 0", {}), cg, sys, int, type, abs, [].append))
-    ] == ["user", "user", "own", *["library"] * 5]
+        *map(
+            home,
+            (
+                module,
+                *(eval("lambda: 0", names) for names in ({}, {"__name__": "__main__"})),
+                cg,
+                sys,
+                int,
+                type,
+                abs,
+                [].append,
+            ),
+        )
+    ] == [
+        *["user"] * 3,
+        "own",
+        *["library"] * 5,
+    ]
     # of libraries, and of this package
     assert [*map(imported_by, (singledispatch, cg.Scenario.compiled_setup.func))] == [
         [],

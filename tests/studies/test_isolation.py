@@ -20,6 +20,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.base.files import write_files
 from cgrsp_simpy.decide.gaps import over_draws
 from cgrsp_simpy.studies.isolation import isolated
+from cgrsp_simpy.studies.replicate import studies_on
 from cgrsp_simpy.waiting import Scenario as Waiting
 
 # Every policy of the module serves the queue in turns from the front and from the back,
@@ -153,7 +154,7 @@ def test_the_row_of_a_seed_does_not_depend_on_other_rows(name, source, rememberi
         [],
         [],
         0,
-    )
+    ) and sys.modules["turns"] is remembering.turns  # not a copy
 
 
 def counts_in_a_module(env):
@@ -233,6 +234,9 @@ def by_customer(tmp_path):
 
 STUDIES = {
     "sweep": lambda _: cg.sweep(normal, {"slots": [2, 3]}, [only_forward], range(2)),
+    "many jobs": lambda _: studies_on(jobs=10**6)(cg.compare)(
+        normal, [only_forward], range(2)
+    ),
     "month": lambda _: cg.compare(
         cg.month({"quiet": 1.0}, 2), [only_forward], range(2)
     ),
@@ -291,12 +295,12 @@ class Shop(cg.Model):
 
 
 def test_the_memory_of_a_model_and_its_jobs_ends_with_the_run():
-    both = cg.compare(Shop(), seeds=[0, 1])
-    for policy in both.policies:
-        alone = cg.compare(Shop(), [policy], seeds=[1])
+    both = cg.compare(Shop(), [cg.first_come, "last"], seeds=[0, 1])
+    for name, policy in both.named.items():
+        alone = cg.compare(Shop(), {name: policy}, seeds=[1])
         assert same(
             alone.rows,
-            [row for row in both.rows if (row["policy"], row["seed"]) == (policy, 1)],
+            [row for row in both.rows if (row["policy"], row["seed"]) == (name, 1)],
         )
     assert Shop.served == []
 
@@ -432,23 +436,28 @@ def never_releases(env, draw, customers=2):
 
 
 @pytest.mark.parametrize(
-    ("scenario", "policies", "warned"),
+    ("scenario", "policies", "seeds", "warned"),
     [
-        (never_releases, [{"customers": 1}, {}], ["default"]),
-        (has_no_seed, [{}, {"entropy": 2}], ["default", "entropy=2"]),
+        (never_releases, [{"customers": 1}, {}], 3, ["default"]),
+        (has_no_seed, [{}, {"entropy": 2}], 3, ["default", "entropy=2"]),
         (
             busy,
             ["random", draws_from(lambda n: np.random.default_rng().integers(n))],
+            3,
             ["<lambda>"],
         ),
-        (normal, ["random", lambda view: [(view.queue[0], view.idle[0])]], []),
+        (normal, ["random", lambda view: [(view.queue[0], view.idle[0])]], 3, []),
         # each error has another address
-        (normal, ["random", lambda view: {}[object()]], []),
+        (normal, ["random", lambda view: {}[object()]], 3, []),
+        # a single seed shows neither
+        (never_releases, [{"customers": 1}, {}], 1, []),
     ],
-    ids=["never granted", "model", "policy", "right", "failed"],
+    ids=["never granted", "model", "policy", "right", "failed", "one seed"],
 )
-def test_figures_that_show_a_mistake_are_reported(scenario, policies, warned, caplog):
-    assert len(cg.compare(scenario, policies, seeds=range(3)).rows) == 6
+def test_figures_that_show_a_mistake_are_reported(
+    scenario, policies, seeds, warned, caplog
+):
+    assert cg.compare(scenario, policies, seeds=range(seeds)).n == seeds
     assert [line.split(":")[0].split()[-1] for line in caplog.messages] == warned
 
 

@@ -40,6 +40,14 @@ def shop(env, seed):
     env.process(process())
     env.run()
     return dict(end=env.now)
+
+class Factory(cg.Model):
+    def resources(self):
+        return cg.slots(1, "bench")
+
+    def job_process(self, run, job):
+        run.timeout(1)
+        yield run.timeout(2)
 """
 PARTS = """\
 class Ward:
@@ -104,11 +112,11 @@ REQUESTS = [
 ]
 
 
-def shop(tmp_path, body):
+def shop(tmp_path, body, name="shop"):
     text = SHOP.format(body=indent(body, " " * 8))
     (tmp_path / "shop.py").write_text(text)
     (tmp_path / "parts_of_shop.py").write_text(PARTS)
-    return from_file("scenario", f"{tmp_path / 'shop.py'}:shop")
+    return from_file("scenario", f"{tmp_path / 'shop.py'}:{name}")
 
 
 @pytest.mark.parametrize(
@@ -138,8 +146,14 @@ def shop(tmp_path, body):
     ],
 )
 def test_a_forgotten_yield_is_refused(body, message, tmp_path):
-    model = shop(tmp_path, body)
-    check_refused(lambda: cg.simulate(model), f"shop.py, line {message}")
+    check_refused(lambda: cg.simulate(shop(tmp_path, body)), f"shop.py, line {message}")
+
+
+def test_a_forgotten_yield_of_a_model_class_is_refused(tmp_path):
+    check_refused(
+        lambda: cg.simulate(shop(tmp_path, "yield", "Factory")()),
+        "no `yield` waits for `run.timeout(1)`",
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,6 +174,7 @@ def test_a_forgotten_yield_is_refused(body, message, tmp_path):
         f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
         "with desk.request():\n    env.now" + WAIT,
         "yield env.timeout(parts.ward.beds)",
+        "def count():\n    return env.now\ncount()" + WAIT,
         # functions and methods of the user with the name of a process or an event
         "parts.timeout(1)\nyield env.process(parts.Nurse(env).walk())",
         f"class Bed:\n    def rest(self):\n        yield\nrest = len\nrest([]){WAIT}",

@@ -106,21 +106,19 @@ def test_the_files_of_a_study(study, tmp_path):
 
 
 def test_the_manifest_records_versions_seeds_and_command(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["study.py", "two words"])
+    monkeypatch.setattr(sys, "argv", ["study.py", "two wörds"])
     compared(tmp_path, seeds=[5, 3, 8])
-    assert json.loads((tmp_path / "manifest.json").read_text()) == {
-        "versions": (
-            {"Python": platform.python_version()}
-            | {name: version(name) for name in ("simpy", "numpy", "scipy")}
-            | {
-                "cgrsp_simpy": (
-                    f"{version('cgrsp_simpy')}, source {store.source_digest()}"
-                )
-            }
-        ),
+    manifest = {
+        "versions": {
+            "Python": platform.python_version(),
+            "cgrsp_simpy": f"{version('cgrsp_simpy')}, source {store.source_digest()}",
+            **{name: version(name) for name in ("simpy", "numpy", "scipy")},
+        },
         "seeds": [5, 3, 8],
-        "command": shlex.join(["study.py", "two words"]),
+        "command": shlex.join(["study.py", "two wörds"]),
     }
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    assert (tmp_path / "manifest.json").read_text("utf-8") == text + "\n"
 
 
 def test_outcomes_survive_a_round_trip(tmp_path):
@@ -457,15 +455,14 @@ KILLED = "compare hectic --policies fifo,spt,rh --seeds 24 --workers 2 --out res
 
 
 def killed(folder, enough):
-    """A command that is killed, with its workers, as soon as so many tasks are
-    finished.
+    """A command that is killed as soon as so many tasks are finished; its workers end
+    by themselves.
     """
     command = subprocess.Popen(
         [*CGRSP, *KILLED.split()],
         cwd=folder,
-        start_new_session=True,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
     )
     try:
         until = time.monotonic() + 60
@@ -476,8 +473,9 @@ def killed(folder, enough):
             assert command.poll() is None, "it ended before it was killed"
             time.sleep(0.002)
     finally:
-        os.killpg(command.pid, signal.SIGKILL)
-    assert command.wait(20) == -signal.SIGKILL
+        command.kill()
+    # the workers have the same stderr: its end shows that none is left
+    assert command.communicate(timeout=20) and command.returncode == -signal.SIGKILL
 
 
 def finished(folder):

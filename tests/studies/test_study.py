@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from studies.runs import busy, never, normal, quiet, unlucky
-from support import check_refused, output
+from support import check_refused, output, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy.base.table import figure_text
@@ -194,6 +194,11 @@ UNKNOWN = [
         lambda study: study.tests()["spt"]["waitmin"],
         "'waitmin'; did you mean 'wait_min'",
     ),
+    # before the runs, which fail
+    (
+        lambda _: cg.compare(quiet, [never], [0]).by("colour"),
+        "unknown column 'colour'",
+    ),
     (lambda study: cg.plots.policy_bars(study, "wait_mn"), "unknown metric 'wait_mn'"),
     (lambda study: cg.plots.pareto(study, "wait_mn", "miss_pct"), "metric 'wait_mn'"),
 ]
@@ -204,13 +209,16 @@ def test_an_unknown_name_is_rejected_with_the_nearest(looked_up, words, tried):
     check_refused(lambda: looked_up(tried), [words])
 
 
-def test_a_sweep_rejects_an_unknown_name_and_suggests_the_nearest():
-    study = cg.sweep(cg.day, {"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
-    for where in ({"slot": 1}, {"slots": 1, "rate": 3}, {"name": "quiet", "slots": 1}):
-        check_refused(lambda: study.at(**where), ["unknown name in the grid"])  # noqa: B023
-    point, words = study.at(slots=1), ["did you mean 'wait_min'"]
-    check_refused(lambda: point.values("fifo", "wait_mins"), words)
-    check_refused(lambda: cg.plots.sweep_lines(study, "wait_mins"), words)
+test_a_sweep_rejects_an_unknown_name_and_suggests_the_nearest = refusals(
+    (lambda study: study.at(slot=1), "unknown name in the grid"),
+    (lambda study: study.at(slots=1, rate=3), "unknown name in the grid"),
+    (lambda study: study.at(name="quiet", slots=1), "unknown name in the grid"),
+    (lambda study: study.at(slots=1).values("fifo", "wait_mins"), "mean 'wait_min'"),
+    (lambda study: cg.plots.sweep_lines(study, "wait_mins"), "mean 'wait_min'"),
+    call=lambda looked_up: looked_up(
+        cg.sweep(cg.day, {"name": "quiet", "slots": [1, 2]}, ["fifo"], range(2))
+    ),
+)
 
 
 # ---- sentences on the differences ----

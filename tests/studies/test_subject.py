@@ -30,39 +30,23 @@ class Shop(cg.Model):
     left: Left = field(default_factory=Left)
     right: Right = field(default_factory=Right)
     size: float = 0.5
-
-
-def test_a_short_name_is_the_outermost_of_its_name():
-    varied = subject_of(Shop()).varied(size=2.0)
-    assert (varied.size, varied.left.size) == (2.0, 1)
-
-
-def test_a_part_is_named_before_its_parameter():
-    varied = subject_of(Shop()).varied(**{"left.size": 7, "right.inner.both": 9})
-    assert varied == Shop(Left(7), Right(inner=Left(both=9)))
-
-
-def test_a_part_of_another_class_has_its_own_parameters():
-    llm = subject_of(cg.llm.Scenario()).varied(
-        **{"steps": "roofline", "steps.efficiency": 0.4}
-    )
-    assert llm.steps.efficiency == 0.4
-
-
-def test_a_whole_part_and_a_parameter_of_it_are_set_together():
-    varied = subject_of(Shop()).varied(**{"left": Left(5, 6), "left.both": 8})
-    assert varied.left == Left(5, 8)
+    depth: int = 1
 
 
 test_an_ambiguous_or_unknown_parameter_name_is_rejected = refusals(
     ({"both": 1}, "unknown parameter 'both'"),  # of two parts
     ({"sise": 1}, "unknown parameter 'sise'; did you mean 'size'?"),
     ({"left.sise": 1}, "unknown parameter 'left.sise'"),
+    ({"xyz": 1}, "(allowed: left, right, size, depth, inner)"),
     ({"right.size": 3}, "unknown parameter 'right.size'"),
     (
         {"inner": Left(), "right.inner": Left()},
         "right.inner(=Left(size=1, both=2)) must be omitted: right.inner is"
         " given twice",
+    ),
+    (
+        {"right.inner": Right(), "right.inner.size": 3},
+        "unknown parameter of inner 'size' (allowed: both, inner)",
     ),
     ({"left": 3, "left.size": 1}, "unknown parameter 'left.size'"),
     call=lambda words: subject_of(Shop()).varied(**words),
@@ -84,6 +68,18 @@ def test_a_sweep_takes_full_and_short_names():
 @pytest.mark.parametrize(
     ("scenario", "words", "expected"),
     [
+        (Shop(), {"size": 2.0}, Shop(size=2.0)),  # the outermost of its name
+        (
+            Shop(),
+            {"left.size": 7, "right.inner.both": 9},
+            Shop(Left(7), Right(inner=Left(both=9))),
+        ),
+        (Shop(), {"left": Left(5, 6), "left.both": 8}, Shop(Left(5, 8))),
+        (
+            cg.llm.Scenario(),  # a part of another class has its own parameters
+            {"steps": "roofline", "steps.efficiency": 0.4},
+            cg.llm.Scenario(steps="roofline:efficiency=0.4"),
+        ),
         (DAY, {"slots": 7}, cg.day("hectic", slots=7)),
         (DAY, {"slots": ["RTX A4000"]}, cg.day("hectic", slots=["RTX A4000"])),
         (DAY, {"gpus": "2025"}, cg.day("hectic", gpus="2025")),
@@ -107,7 +103,7 @@ def test_a_sweep_takes_full_and_short_names():
         ),
     ],
 )
-def test_values_may_be_abbreviated(scenario, words, expected):
+def test_parameters_are_set_by_name_and_may_be_abbreviated(scenario, words, expected):
     assert subject_of(scenario).varied(**words) == expected
 
 
@@ -171,6 +167,17 @@ def test_a_parameter_with_an_effect_is_accepted():
     subject_of(DAY).check_effective(["terms.restart_s", "terms.preemption_per_h"], [])
     subject_of(cg.hgsp.Scenario()).check_effective(["moves"], ["greedy", "search"])
     subject_of(cg.dag.Scenario()).check_effective(["budget.seconds"], ["annealing"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "listener", "compiled"),
+    [("simpy", None, False), ("auto", None, True), ("auto", [].append, False)],
+)
+def test_the_compiled_loop_has_no_listener(engine, listener, compiled, monkeypatch):
+    subject = subject_of(cg.day("quiet", jobs=1))
+    monkeypatch.setattr(type(subject), "compiled", lambda *_: "a compiled run")
+    run = subject.run("fifo", engine=engine, listener=listener)
+    assert (run == "a compiled run") == compiled
 
 
 def test_policies_without_a_steady_state_are_left_out_by_default():

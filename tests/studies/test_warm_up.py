@@ -15,7 +15,7 @@ long_bank = functools.partial(bank, until_s=40_000.0)
 CALM = cg.day("quiet", 9, jobs=300)
 
 
-@cg.model
+@cg.model(unit_s=60)
 def settling(env, draw, lasts=100.0, until=1000.0):
     """A level that rises for `lasts`, then varies about 10."""
     level = cg.Monitor(env, "level")
@@ -92,6 +92,7 @@ def ends_at_once(env):
     env.run()
 
 
+NO_JOBS = {"resources": lambda _: cg.slots(1, "bench"), "arrivals": lambda *_: []}
 test_invalid_calls_are_rejected = refusals(
     ({"scenario": bank}, "monitor"),
     ({"monitor": "disk"}, "did you mean 'desk'"),
@@ -102,9 +103,15 @@ test_invalid_calls_are_rejected = refusals(
         {"scenario": settling, "policy": {"lasts": 900.0}, "what": "value"},
         "longer than half of the pilot runs",
     ),
+    (
+        {"scenario": settling, "policy": {"until": 0.5}, "what": "value"},
+        "few enough",
+    ),
     ({"scenario": cg.day("quiet"), "monitor": "desk"}, "omitted"),
+    ({"scenario": cg.day("quiet"), "what": "level"}, "series of a cg.Model 'level'"),
     ({"scenario": cg.model(lambda env: {"profit": 1.0})}, "no monitor to observe"),
     ({"scenario": cg.model(ends_at_once), "what": "level"}, "ended at time 0"),
+    ({"scenario": type("Empty", (cg.Model,), NO_JOBS)()}, "ended at time 0"),
     call=lambda wrong: cg.warm_up_time(
         **{"scenario": long_bank, "seeds": range(2), **wrong}
     ),

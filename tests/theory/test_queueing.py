@@ -180,7 +180,7 @@ def test_priorities_without_preemption():
     loads, residual = rates * means, np.dot(rates, squares) / 2
     assert np.dot(loads, waits) == pytest.approx(0.65 * residual / 0.35)
     # the second class of an overloaded server fills what the first leaves
-    busy = cg.queueing.mg1_priority([0.4, 1.6], [0.5, 0.5], [0.5, 0.5])
+    busy = cg.queueing.mg1_priority([0.4, 2.6], [0.5, 0.5], [0.5, 0.5])
     assert busy.tolist() == [pytest.approx(0.5 / 0.8), math.inf]
 
 

@@ -183,6 +183,17 @@ AWAY = [
 
 
 @given(priced_cases())
+# the instance begins before the price falls, and not at a change of the market
+@example(
+    (
+        terms(4, 7, 1),
+        [
+            Place([1] * 6 + [0], [1.7] * 3 + [0.3] * 4, False, "us-east-1"),
+            Place([1] * 7, [3.0] * 7, True, None),
+        ],
+        FREE,
+    )
+)
 @example((terms(5, 9, 1), CLOSES, Checkpoints(write_s=30.0)))
 @example((terms(5, 9, 1), BRIEFLY, Checkpoints(write_s=30.0)))
 @example((terms(5, 11, 1), AWAY, Checkpoints(size_gb=1, transfer_usd_per_gb=0.01)))

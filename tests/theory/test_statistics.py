@@ -38,8 +38,9 @@ def test_a_mean_has_the_interval_of_students_t(confidence):
 
 def test_equal_values_have_no_spread_though_their_computed_mean_is_off():
     assert np.mean([0.1] * 3) != 0.1
-    assert [cg.statistics.mean([0.1] * 3), cg.statistics.mean([0, 0])] == [
+    assert [*map(cg.statistics.mean, ([0.1] * 3, [0.3, 0.1 + 0.2], [0, 0]))] == [
         cg.statistics.Mean(0.1, 0.1, 0.1, 3, p=0.0, sd=0.0),
+        cg.statistics.Mean(0.3, 0.3, 0.3, 2, p=0.0, sd=0.0),
         cg.statistics.Mean(0, 0, 0, 2, p=1.0, sd=0.0),
     ]
     more = cg.statistics.paired_difference([1.0, 1.0], [0.5, 0.5 - 2**-40])

@@ -130,7 +130,7 @@ def test_the_error_gives_the_reason_without_a_compiled_loop():
     )
     check_refused(
         lambda: cg.simulate(cg.day("quiet"), "fifo", engine="compiled", listener=print),
-        "engine",
+        "must be simpy or auto if a listener is given",
     )
     check_refused(
         lambda: cg.simulate(cg.day("quiet"), "fifo", engine="fast"),

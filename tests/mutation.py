@@ -273,6 +273,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "halving finds the same number between any two such bounds",
     (
         "studies/compare.py",
+        "have, need = len(study.seeds), 1",
+    ): "a study has at least one seed",
+    (
+        "studies/compare.py",
         "scenario, named[policy], seed, records=True",
     ): "the figures of a run do not depend on its records",
     (

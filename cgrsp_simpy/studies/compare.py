@@ -176,7 +176,7 @@ def _precision(
 
 def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
     """Estimate how many more seeds the precision needs; 0 if it is reached."""
-    have = need = len(study.seeds)
+    have, need = len(study.seeds), 0
     is_random = subject_of(study.scenario).is_random_under(list(study.named.values()))
     for figure, width in wanted.items():
         for policy in study.policies:
@@ -200,7 +200,7 @@ def _seeds_missing(study: Comparison, wanted: dict[str, float]) -> int:
                 )
     if need > MOST_SEEDS:
         raise InputError(f"precision(={wanted}) is not reached with {MOST_SEEDS} seeds")
-    return need - have
+    return max(0, need - have)
 
 
 def select(

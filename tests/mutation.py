@@ -590,6 +590,18 @@ EQUAL: dict[tuple[str, str], str] = {
         "no difference of times is exactly the rounding error that is allowed",
     ),
     (
+        "hgsp/schedule.py",
+        "continue",
+    ): "of no GPUs, none is assigned: it only takes time",
+    (
+        "rental/policies/outlook.py",
+        "return make_dataclass(kind.__name__, kind._fields, slots=False)",
+    ): "no other attribute is set: slots only save time and memory",
+    (
+        "rental/policies/watch.py",
+        "if recovers < ROUNDING:",
+    ): "1 minus a probability is a multiple of 2**-53, which 1e-9 is not",
+    (
         "spot/scenario.py",
         "if self.deadline < least_h - 1.1000000000000001e-09:",
     ): "all of these are whole seconds",

@@ -336,9 +336,9 @@ def test_a_file_of_another_layout_is_rejected(file, name, text, index, tasks, wo
 
 
 def test_messages_on_a_file_name_task_and_line(file, caplog):
-    """Line 2 arrives after line 3; its deadline is before its arrival."""
+    """Line 2 arrives after line 3, after its deadline; line 3 arrives at its own."""
     head = "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
-    result = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,0\n"), (FAST, SLOW))
+    result = read_instance(file(f"{head}b,1,9,3,1,5\na,1,9,3,1,3\n"), (FAST, SLOW))
     assert (result.task_names, result.lines) == (("a", "b"), (3, 2))
     assert (
         "1 of 2 tasks have a deadline before their arrival, first task b"
@@ -356,7 +356,8 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
     ("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)]
 )
 def test_files_of_the_or_library_give_their_size_by_name(file, name, tasks):
-    assert read_orlib(file("1 " * (2 * 3 * tasks), f"{name}.txt"), 2).tasks == tasks
+    instance = read_orlib(file("1 " * (2 * 3 * tasks), f"{name}.txt"), 2)
+    assert (instance.tasks, instance.gpus) == (tasks, (Gpu("machine 1", 0.0, 1.0),))
 
 
 # ---- times of each task on each GPU ----

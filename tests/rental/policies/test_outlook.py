@@ -422,16 +422,16 @@ def test_without_persistence_a_moment_follows_the_model_of_its_hour():
 
 def test_low_stock_recovers_or_has_a_better_hour():
     delay, later, band = look(
-        PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now"
+        PEAK_S, LOW, seen_s=PEAK_S, persistence_s=9000, sight="now"
     )
     assert delay == delay_of(cg.Market().delay_s, (0, 0, 1))
     assert [each.seen for each in later] == [False, False, True]
-    # at rate .625 / 900, and no later than the better of the hours, in ten hours
-    rate = 0.625 / 900
+    # at rate .625 / 9000, and no later than the better of the hours, in ten hours
+    rate = 0.625 / 9000
     mean_s = (1 - math.exp(-rate * 10 * HOUR)) / rate
     assert later[-1].after_s == pytest.approx(mean_s)
     assert later[-1].delay.mean_s == pytest.approx(band.good(GPU).mean_s)
-    near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=900, sight="now")[1]
+    near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=9000, sight="now")[1]
     assert after_of(near[0], END_S - 60) == pytest.approx(60)
     far_s = (1 - math.exp(-rate * (6 * HOUR + 60))) / rate
     assert near[-1].after_s == pytest.approx(far_s)

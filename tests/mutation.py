@@ -586,6 +586,10 @@ EQUAL: dict[tuple[str, str], str] = {
             ("hgsp/descent.py", "if objective(best) < least or tried >= moves:"),
             ("hgsp/descent.py", "if abs(delay_s) < ROUNDING * now_s:"),
             ("hgsp/schedule.py", ">= 1e-9 * np.maximum(1, self.finish_s),"),
+            (
+                "rental/policies/outlook.py",
+                "if delay.mean_s <= least_s - ROUNDING:",
+            ),
         ],
         "no difference of times is exactly the rounding error that is allowed",
     ),
@@ -597,10 +601,38 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/policies/outlook.py",
         "return make_dataclass(kind.__name__, kind._fields, slots=False)",
     ): "no other attribute is set: slots only save time and memory",
+    **dict.fromkeys(
+        [
+            ("rental/policies/watch.py", "if recovers < ROUNDING:"),
+            (
+                "rental/policies/outlook.py",
+                "if not holding.persistence_s or 1 - low < ROUNDING:",
+            ),
+        ],
+        "1 minus a probability is a multiple of 2**-53, which 1e-9 is not",
+    ),
+    ("rental/policies/rules.py", "if view.waiting < 1:"): (
+        "one job is the first in any order: it only takes time"
+    ),
     (
-        "rental/policies/watch.py",
-        "if recovers < ROUNDING:",
-    ): "1 minus a probability is a multiple of 2**-53, which 1e-9 is not",
+        "rental/policies/triage.py",
+        "if before <= (-front.index, front.deadline_s, front.id):",
+    ): "no two jobs have the same id",
+    ("rental/policies/outlook.py", "if left_s > delay.longest_s:"): (
+        "no status has a longer delay: the sums are 0"
+    ),
+    ("rental/policies/outlook.py", "if not look_s or look_s >= within_s:"): (
+        "of two equal times, either is the same"
+    ),
+    ("hgsp/descent.py", "swap = draw[first + 2] <= 0.5"): (
+        "no number is drawn that is exactly this one"
+    ),
+    ("hgsp/descent.py", "if before or behind:"): (
+        "a gap that is shorter than every task is not taken: it only takes time"
+    ),
+    ("rental/policies/triage.py", "if line.rent_usd > now_usd:"): (
+        "waiting for a slot of equal rent does not cost less"
+    ),
     (
         "spot/scenario.py",
         "if self.deadline < least_h - 1.1000000000000001e-09:",
@@ -825,6 +857,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "hgsp/descent.py",
         "if other != NONE and state.jobs[source][other][3] <= inf:",
     ): "an infinite time makes a move infinitely worse",
+    (
+        "hgsp/descent.py",
+        "if other != NONE or state.jobs[source][other][3] < inf:",
+    ): "of no task, a swap is an insertion; an infinite time makes it infinitely worse",
     ("hgsp/descent.py", "if gain < least or time_s == inf:"): (
         "no gain is exactly the least one that is to be exceeded"
     ),

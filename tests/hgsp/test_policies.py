@@ -45,24 +45,15 @@ def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(
     np.testing.assert_array_equal(online.start_s, planned.start_s)
 
 
-def everywhere(view):
-    """Any task on any idle GPU, whatever its memory."""
-    return list(zip(view.queue, view.free))
-
-
 def first_gpu(view):
     """The first task on the first GPU, idle or not."""
     return [(view.queue[0], view.resources[0])]
 
 
-def held(view):
-    """No answer at all."""
-
-
 # A policy, the third and fourth of FOUR under it, and what the engine says
 WRONG = [
     (
-        everywhere,
+        lambda view: list(zip(view.queue, view.free)),
         "at t = 1 s assigned job 1 to GPU 1 (fast), which has 10 GB; task 3 needs"
         " 20 GB",
     ),
@@ -86,7 +77,7 @@ WRONG = [
         "raised AttributeError: 'Task' object has no attribute 'run_s'",
     ),
     (
-        held,
+        lambda view: None,
         (
             "left 2 jobs waiting, job 1 (task 3, 20 GB, weight 3, due 9.00), job 2"
             " (task 4, 5 GB"

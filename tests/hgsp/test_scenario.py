@@ -74,9 +74,10 @@ def test_the_draws_belong_to_tasks_under_every_scheduler():
         np.testing.assert_array_equal(result.finish_s, again.finish_s)
 
 
-def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else():
+@pytest.mark.parametrize("delay_s", [0.0, 2.0])
+def test_a_frozen_plan_keeps_its_order_and_waits_for_nobody_else(delay_s):
     plan = sagreedy(THIRTY, iterations=20)[0]
-    result = execute(plan, 0.5, 2.0)
+    result = execute(plan, 0.5, delay_s)
     assert result.sequences() == plan.sequences()
     for sequence in result.sequences():
         free_s = 0.0
@@ -187,10 +188,13 @@ def test_no_policy_uses_a_gpu_before_it_is_available():
 
 
 def test_without_arrival_times_rules_are_compared_unless_plans_are_made_again():
-    unknown = cg.hgsp.Scenario(unknown_arrivals=True)
-    again = cg.hgsp.Scenario(unknown_arrivals=True, replan_s=9.0)
-    compared = [subject_of(each).default_policies() for each in (unknown, again)]
-    assert compared == [("wspt", "edd", "atc"), again.compared]
+    compared = [
+        subject_of(
+            Scenario(unknown_arrivals=True, replan_s=replan_s)
+        ).default_policies()
+        for replan_s in (None, 9.0)
+    ]
+    assert compared == [("wspt", "edd", "atc"), Scenario.compared]
 
 
 test_a_scheduler_that_cannot_plan_or_replan_is_rejected = refusals(
@@ -256,8 +260,13 @@ def test_a_scenario_runs_like_its_parts():
         == cg.hgsp.schedule_of(certain).weighted_tardiness
     )
     assert certain.summary().keys() >= {"lower_bound", "gap_pct"}
-    in_time = cg.simulate(Scenario(instance_of((10, 5, 100, 1, 0))), "edd").summary()
-    assert (in_time["lower_bound"], in_time["gap_pct"]) == (0, 0)
+    # in time; and late behind a task without weight
+    figures = [
+        cg.simulate(Scenario(of(*tasks)), "fifo").summary()
+        for tasks in ([(9, 0, 9, 1, 0)], [(9, 0, 99, 0, 0), (2, 0, 3, 1, 1)])
+    ]
+    bounds = [(row["lower_bound"], row["gap_pct"]) for row in figures]
+    np.testing.assert_array_equal(bounds, [(0, 0), (0, np.nan)])
     assert "planned_weighted_tardiness" not in certain.summary()
     random = [subject_of(run.scenario).is_random for run in (result, certain)]
     assert random == [True, False]

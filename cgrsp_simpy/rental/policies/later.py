@@ -93,6 +93,6 @@ def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
             spans[-1] = spans[-1][0], end
         else:
             spans.append((first, end))
-    if len(spans) > 1 and spans[0][0] == 0 and spans[-1][1] == 24:
+    if spans and spans[0][0] == 0 and spans[-1][1] == 24:
         spans[-1] = spans[-1][0], 24 + spans.pop(0)[1]
     return spans

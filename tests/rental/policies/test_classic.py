@@ -72,6 +72,14 @@ BY_STOCK = [
 ]
 SOONER, LATER = gpu("fast", 1.0, 100.0), gpu("slow", 1.0, 120.0)
 PLACES = {
+    "fifo by the index of a slot": [
+        (
+            "fifo",
+            [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)],
+            {},
+            0,
+        ),
+    ],
     "spt by Eq. 4.1, of speed, price and stock": [
         # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3
         # x 0.27 / 0.27 = 1.0141
@@ -140,18 +148,6 @@ PLACES = {
 )
 def test_a_job_goes_to_the_slot_of_the_policy(rule, policy, slots, job, place):
     assert slot_for(policy, slots, **job) == place, rule
-
-
-# ---- FIFO ----
-
-
-def test_fifo_uses_only_the_index_of_a_slot():
-    assert (
-        slot_for(
-            "fifo", [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)]
-        )
-        == 0
-    )
 
 
 # ---- SPT and Balanced ----

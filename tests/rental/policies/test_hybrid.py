@@ -30,6 +30,9 @@ PARAMETERS = [
     ("adaptive:pressure=11", ELEVEN, [10, *range(10)]),
     ("adaptive", [(28800, 1), (699, 3)], [1, 0]),  # a laxity of 599 s is critical
     ("adaptive", [(28800, 1), (700, 3)], [0, 1]),
+    # a tight job goes first, and keeps the other slot, if there is a reserve
+    ("rh:gate=1e9", [(9000, 1), (20_000, 1, True)], [1]),
+    ("rh:gate=1e9,reserve=0", [(9000, 1), (20_000, 1, True)], [0, 1]),
     ("cadr:critical_ratio=5", [(28800, 1), (500, 3)], [1, 0]),
     ("cadr:critical_ratio=5", [(28800, 1), (501, 3)], [0, 1]),
 ]
@@ -37,7 +40,7 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("policy", "jobs", "taken"), PARAMETERS)
 def test_parameters_move_the_limits_between_the_classes(policy, jobs, taken):
-    """Types of 60, 70 and 100 s; jobs: deadline, complexity."""
+    """Types of 60, 70 and 100 s; jobs: deadline, complexity, tight."""
     assert order(policy, *jobs) == taken
 
 
@@ -55,7 +58,11 @@ RTX = [cg.THESIS_GPUS[3], cg.THESIS_GPUS[0]]  # A4000, 3090
 PLACES = {
     "adaptive critical jobs to the fastest, others to the best by Eq. 4.1": [
         # critical, speed alone: 1.083 against 1
-        ("adaptive", [CHEAP, FAST], {"deadline_s": 600.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 60.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 659.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 660.0}, 0),
+        ("adaptive:pressure=0", [CHEAP, FAST], {"deadline_s": 660.0}, 1),
+        ("adaptive:pressure=1", [CHEAP, FAST], {"deadline_s": 660.0}, 0),
         # 0.7 x 1.083 + 0.3 = 1.058 against 0.7 + 0.6 = 1.3
         ("adaptive", [CHEAP, FAST], {"deadline_s": 28800.0}, 0),
         # hopeless: like a safe job, 1.083 against 1.2

@@ -618,6 +618,13 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/policies/triage.py",
         "if before <= (-front.index, front.deadline_s, front.id):",
     ): "no two jobs have the same id",
+    (
+        "rental/policies/triage.py",
+        "if usd < 0.0:  # not even if it is in time then",
+    ): "0 is not more than a cost",
+    ("hgsp/descent.py", "if times_s[task][j] <= inf:"): (
+        "on a GPU that a task does not fit, it ends never, which is not earlier"
+    ),
     ("rental/policies/outlook.py", "if left_s > delay.longest_s:"): (
         "no status has a longer delay: the sums are 0"
     ),

@@ -85,13 +85,13 @@ def test_no_insertion_is_better_than_the_best_move(instance):
                 assert start.weighted_tardiness + best <= value + 1e-6
 
 
-def test_a_descent_ends_if_no_task_is_to_be_examined_and_rounds_after_their_moves():
+def test_rounds_end_when_their_moves_are_made():
     instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
     start = cg.hgsp.dispatch(instance, cg.hgsp.RULES["edd"])
     state, draws = state_of(start), rows_of(np.zeros((9, descent.PER_ROUND)))
-    moves = descent.descend(state, 1e-6, 10**6)
+    moves = descent.descend(state, 1e-6, 10**6)  # of the first round
+    assert descent.objective(state) > 0
     assert descent.rounds(state_of(start), state, draws, moves) == (0, moves)
-    assert state.ends[0] == state.ends[1] and descent.objective(state) > 0
 
 
 @pytest.mark.slow

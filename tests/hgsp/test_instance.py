@@ -215,6 +215,10 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
             ["task a (line 2) fits on no GPU", "times is inf"],
         ),
         (
+            f"{TIMED}a,40,9,1,3,inf,inf\n",
+            ["task a (line 2) fits on no GPU", "times is inf"],
+        ),
+        (
             f"{TIMED}a,5,9,1,3,0,1\n",
             ["time of task a (line 2) on GPU 1(=0.0)", "> 0, or inf"],
         ),
@@ -301,6 +305,7 @@ def test_tasks_that_fit_nowhere_can_be_left_out(file, caplog, text, kept, said):
         ("wt.txt", "1 2 3", 1, 40, ["numbers(=3)", "a multiple of 120"]),
         ("wt40.txt", "1 " * 300, 1, None, ["numbers(=300)", "a multiple of 120"]),
         ("wt.txt", "", 1, 40, ["wt.txt: the file is empty"]),
+        ("wt.txt", " \n", 1, 40, ["numbers(=0)", "a multiple of 120"]),
         ("wt.txt", "1 " * 120, 2, 40, ["index(=2)", "from 1 to 1"]),
         ("wt.txt", "a b", 1, 40, ["wt.txt: not a list of numbers"]),
         ("wt.txt", b"1 \xe9", 1, 40, ["wt.txt: not a list of numbers"]),

@@ -45,11 +45,6 @@ def test_a_rule_is_the_same_online_when_tasks_are_revealed_as_they_arrive(
     np.testing.assert_array_equal(online.start_s, planned.start_s)
 
 
-def first_gpu(view):
-    """The first task on the first GPU, idle or not."""
-    return [(view.queue[0], view.resources[0])]
-
-
 # A policy, the third and fourth of FOUR under it, and what the engine says
 WRONG = [
     (
@@ -58,8 +53,8 @@ WRONG = [
         " 20 GB",
     ),
     (
-        first_gpu,
-        "at t = 2 s assigned job 2 to GPU 1, which is busy or already assigned",
+        lambda view: [(view.queue[0], view.resources[1])],
+        "at t = 2 s assigned job 2 to GPU 2, which is busy or already assigned",
     ),
     (
         lambda view: [(view.queue[0], 0)],
@@ -88,10 +83,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("policy", "said"), WRONG, ids=[said for _, said in WRONG])
 def test_a_wrong_answer_gives_the_engines_one_line_error(policy, said):
-    memory_gb = 5 if policy is first_gpu else 20
     two = cg.hgsp.Instance(
         [4, 2],
-        [memory_gb, 5],
+        [20, 5],
         [9, 4],
         [3, 10],
         [1, 2],

@@ -413,8 +413,8 @@ def test_listing_steps_and_places_call_a_gpu_by_the_same_number():
 def test_events_speak_of_tasks_and_gpus(capsys, file):
     path = file(
         "task,workload,memory_gb,deadline_s,weight,arrival_s\n"
-        "late,60,9,9,1,5\n"
-        "big,570,60,9,2,0\n",
+        "late,60,9,8,1,5\n"
+        "big,570,60,12,2,0\n",
         "tasks.csv",
     )
     words = [
@@ -429,19 +429,19 @@ def test_events_speak_of_tasks_and_gpus(capsys, file):
         "events",
     ]
     assert outcome(capsys, *words)[1].splitlines()[:10] == [
-        "      0.00  submit    job 1              task big, 60 GB, weight 2, due 9.00",
+        "      0.00  submit    job 1              task big, 60 GB, weight 2, due 12.00",
         "      0.00  decide                       1 waiting, 3 of 3 GPUs idle",
         "      0.00  dispatch  job 1     GPU 1    task big, A100 of 80 GB",
         "      2.00  start     job 1     GPU 1    task big, 2.00 s after its arrival",
-        "      5.00  submit    job 2              task late, 9 GB, weight 1, due 9.00",
+        "      5.00  submit    job 2              task late, 9 GB, weight 1, due 8.00",
         "      5.00  decide                       1 waiting, 2 of 3 GPUs idle",
         "      5.00  dispatch  job 2     GPU 3    task late, L40 of 48 GB",
         "      7.00  start     job 2     GPU 3    task late, 2.00 s after its arrival",
+        "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution, late",
         (
-            "      8.08  finish    job 2     GPU 3    task late, 1.08 s of execution,"
+            "     12.00  finish    job 1     GPU 1    task big, 10.00 s of execution,"
             " in time"
         ),
-        "     12.00  finish    job 1     GPU 1    task big, 10.00 s of execution, late",
     ]
 
 

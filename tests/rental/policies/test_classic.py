@@ -44,6 +44,10 @@ ORDERS = {
         ("atc", TWICE_AHEAD, [1, 0]),
         ("atc:look_ahead=4", TWICE_AHEAD, [0, 1]),
     ],
+    "watch takes jobs of little laxity, then the shortest, then those that are late": [
+        ("watch", [(9000, 3), (9000, 1), (59, 1), (699, 3), (60, 1)], [4, 3, 1, 0, 2]),
+        ("watch", [(700, 3), (9000, 1)], [1, 0]),
+    ],
     "covert is worth nothing where the slack is all the wait to be expected": [
         ("covert", ONCE_AHEAD, [1, 0]),
         ("covert:look_ahead=4", ONCE_AHEAD, [0, 1]),
@@ -72,6 +76,7 @@ BY_STOCK = [
 ]
 SOONER, LATER = gpu("fast", 1.0, 100.0), gpu("slow", 1.0, 120.0)
 PLACES = {
+    "triage of equal slots to the first": [("triage", [gpu("A"), gpu("B")], {}, 0)],
     "fifo by the index of a slot": [
         (
             "fifo",

@@ -153,9 +153,11 @@ LOW_RATE = 0.01  # per second; 60 s on 3 slots or more: a load of 0.2 or less
 
 def test_a_load_of_exactly_the_gate_closes_it():
     scenario = scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE)
-    queue, load = queue_of(*[(28800,)] * 3), scenario.known().offered_load
-    assert len(decide(f"rh:gate={load!r}", scenario.moment(queue))) == 3
-    assert len(decide(f"rh:gate={nextafter(load, 1)!r}", scenario.moment(queue))) == 2
+    moment = scenario.moment(queue_of((28800,), (28800,), (28900, 1, True)))
+    load = scenario.known().offered_load
+    assert [job for job, _ in decide(f"rh:gate={load!r}", moment)] == [0, 1, 2]
+    more = nextafter(load, 1)  # the tight job is the first, and one slot stays idle
+    assert [job for job, _ in decide(f"rh:gate={more!r}", moment)] == [2, 0]
 
 
 def test_a_reserved_loose_job_is_not_overtaken_by_a_loose_job_of_fewer_gpus():

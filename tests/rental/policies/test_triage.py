@@ -593,7 +593,7 @@ test_wrong_parameters_are_named_in_one_line = refusals(
 THEN = Delay((), 30.0, 90.0, 30.0)
 NOW = SimpleNamespace(
     now_s=100.0,
-    queue=None,
+    queue=queue_of([]),
     delays=[THEN, THEN._replace(mean_s=20.0), THEN._replace(mean_s=20.0)],
     wait_usd=1.0,
     late_usd=2.0,
@@ -603,6 +603,9 @@ NOW = SimpleNamespace(
         work_s=[[100.0], [47.0]] * 2,  # cold and warm
         rent_usd=[[0.0], [0.0]] * 2,
         billed_usd_per_h=[0.0] * 4,
+        starts_s=[0.0],
+        rates=[0.02],
+        done=[0.0, 1728.0],
         lines=[[[Line(kind=1, rent_usd=0.0, spare=1.0)]]],
         delays=[[NO_DELAY, NO_DELAY]],
     ),
@@ -625,6 +628,11 @@ def front(usd):
         (triage.late_then(NOW, 210.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 50)),
         (triage.late_then(NOW, 150.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 130)),
         (triage.late_then(NOW, 200.0, 100.0, Later(0.0, THEN, True), 0.0), (0, 0)),
+        # 3 jobs are completed from 150 to 300 s
+        (
+            triage.late_then(NOW, 400.0, 100.0, Later(50.0, THEN), 50.0),
+            (erfc((3 - 1) / 2) / 2, 0),
+        ),
         (triage.rate_usd(NOW, -1e9, 1.0), 3),  # late for certain
         # held for 50 s and a delay of 30 s, it ends 130 s late: 80 + 2 x 130 USD
         (triage.saves(NOW, front(340.0), [0], Later(50.0, THEN, True), 50.0, 0.0), 0),

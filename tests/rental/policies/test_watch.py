@@ -145,19 +145,3 @@ def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(
     answer = cg.make_policy(policy)(low)
     wakes = [each.at_s - now_s for each in answer if isinstance(each, cg.Wake)]
     assert (wakes, len(answer)) == (expected, 1)
-
-
-def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed():
-    day = cg.day("quiet", slots=1)
-    jobs = [
-        cg.Job(0, 0.0, 1e5, 3),
-        cg.Job(1, 0.0, 1e5, 1),
-        cg.Job(2, 0.0, 50.0, 1),  # cannot end in time
-        cg.Job(3, 0.0, 600.0, 3),
-    ]
-    order = []
-    while jobs:
-        [(job, _)] = cg.make_policy("watch")(day.moment(jobs))
-        order.append(job.id)
-        jobs.remove(job)
-    assert order == [3, 1, 0, 2]

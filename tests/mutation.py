@@ -257,6 +257,10 @@ EQUAL: dict[tuple[str, str], str] = {
         [
             ("hgsp/instance.py", ").reshape(-2, len(numbers))"),
             (
+                "hgsp/bounds.py",
+                "np.maximum(0.0, -result.ineqlin.marginals).reshape(len(models), -2)",
+            ),
+            (
                 "rental/bulk.py",
                 "lines.reshape(len(forecasts.starts_s), levels, -2),",
             ),
@@ -624,6 +628,19 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "0 is not more than a cost",
     ("hgsp/descent.py", "if times_s[task][j] <= inf:"): (
         "on a GPU that a task does not fit, it ends never, which is not earlier"
+    ),
+    ("rental/policies/hybrid.py", "return 1.0, mean_s, 1.0"): (
+        "all slots that are not in time get this number"
+    ),
+    ("hgsp/schedule.py", "ids = range(1, jobs.tasks + 2)"): (
+        "the other columns end first"
+    ),
+    **dict.fromkeys(
+        [
+            ("rental/policies/rules.py", f"return ((inf, 1, {seconds}),)")
+            for seconds in ("0.0", "reference_s")
+        ],
+        "the rank of the only tier is compared with none",
     ),
     ("rental/policies/outlook.py", "if left_s > delay.longest_s:"): (
         "no status has a longer delay: the sums are 0"

@@ -161,6 +161,7 @@ test_impossible_input_gives_a_one_line_error = refusals(
     ),
     (lambda: greedy_assignment(FOUR, "0123"), ["order(='0123') must be a list of"]),
     (lambda: greedy_assignment(FOUR, ["a", 1, 2, 3]), ["order(=('a', 1, 2, 3))"]),
+    (lambda: search(FOUR), ["the search needs a limit: moves or a time budget"]),
     (lambda: search(FOUR, moves=-1), ["moves(=-1) must be a whole number >= 1"]),
     (lambda: search(FOUR, time_budget_s=0), ["time_budget_s(=0) must be a number >"]),
     (lambda: named("a", "a"), ["name of a task(='a')", "2 tasks have it"]),

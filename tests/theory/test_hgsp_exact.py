@@ -141,6 +141,7 @@ def failing(monkeypatch):
     tries = []
 
     def fails(*_, options, **__):
+        assert options.get("time_limit", 0) <= 60
         tries.append(options["presolve"])
         return scipy.optimize.OptimizeResult(
             status=4, message="Solve error", x=None, fun=None, mip_dual_bound=None

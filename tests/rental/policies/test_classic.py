@@ -76,6 +76,10 @@ BY_STOCK = [
 ]
 SOONER, LATER = gpu("fast", 1.0, 100.0), gpu("slow", 1.0, 120.0)
 PLACES = {
+    "spt by the price next to a slot that is free of charge": [
+        # 0.7 x 85 / 60 = 0.992 against 0.7 + 0.3
+        ("spt", [gpu("free", 0.0, 85.0), gpu("fast", 1.0, 60.0)], {}, 0),
+    ],
     "triage of equal slots to the first": [("triage", [gpu("A"), gpu("B")], {}, 0)],
     "fifo by the index of a slot": [
         (

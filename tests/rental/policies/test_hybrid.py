@@ -156,8 +156,11 @@ def test_a_load_of_exactly_the_gate_closes_it():
     moment = scenario.moment(queue_of((28800,), (28800,), (28900, 1, True)))
     load = scenario.known().offered_load
     assert [job for job, _ in decide(f"rh:gate={load!r}", moment)] == [0, 1, 2]
-    more = nextafter(load, 1)  # the tight job is the first, and one slot stays idle
-    assert [job for job, _ in decide(f"rh:gate={more!r}", moment)] == [2, 0]
+    # the tight job is the first, and one slot stays idle
+    assert [job for job, _ in decide(f"rh:gate={nextafter(load, 1)!r}", moment)] == [
+        2,
+        0,
+    ]
 
 
 def test_a_reserved_loose_job_is_not_overtaken_by_a_loose_job_of_fewer_gpus():

@@ -429,8 +429,12 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
     def r_of(queue):
         view = cg.day("hectic", slots=[FAST, FAST]).moment(queue, PEAK_S)
         law, queue = Outlook(view.known).forecasts, queue_of(view.classes)
-        own = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
-        return line_of(own), Definition(policy, view)
+        now = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
+        wanted = Definition(policy, view)
+        assert (now.slot_usd, now.ahead_s) == pytest.approx(
+            (wanted.second_usd(), wanted.h)
+        )
+        return line_of(now), wanted
 
     alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
     assert alike == pytest.approx(wanted.slot_usd())
@@ -449,7 +453,7 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
 # ---- the slot ----
 
 
-CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
+CHEAP = cg.GpuType("cheap", 0.3, (60.0, 60.0, 90.0), 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
 
 
@@ -471,12 +475,16 @@ def test_the_mean_execution_time_includes_the_work_repeated_after_preemptions():
 
     for values, parts_s in (
         ({"restart_s": 20.0}, [60.0]),
+        ({"checkpoint_s": 60, "checkpoint_cost_s": 5}, [60.0]),
         ({"checkpoint_s": 25, "checkpoint_cost_s": 5}, [30, 30, 10]),
     ):
         terms = cg.Terms(preemption=(cg.Preemption(CHEAP.name, 30.0),), **values)
         load = cg.PoissonWorkload(9, 0.001)
         day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
-        expected_s = expected_work_s(day.known(), CHEAP)[0]
+        expected_s = np.expm1(rate_per_s * np.array(parts_s)).sum() * (
+            1 / rate_per_s + terms.restart_s
+        )
+        assert expected_work_s(day.known(), CHEAP)[0] == pytest.approx(expected_s)
         mean_s = np.mean([drawn_s(parts_s, terms.restart_s) for _ in range(8_000)])
         assert expected_s == pytest.approx(mean_s, rel=0.02)
         assert expected_work_s(day.known(), DEAR) == DEAR.mean_execution_s
@@ -602,12 +610,12 @@ NOW = SimpleNamespace(
     forecasts=SimpleNamespace(
         work_s=[[100.0], [47.0]] * 2,  # cold and warm
         rent_usd=[[0.0], [0.0]] * 2,
-        billed_usd_per_h=[0.0] * 4,
+        billed_usd_per_h=[3600.0] * 4,
         starts_s=[0.0],
         rates=[0.02],
         done=[0.0, 1728.0],
         lines=[[[Line(kind=1, rent_usd=0.0, spare=1.0)]]],
-        delays=[[NO_DELAY, NO_DELAY]],
+        delays=[[NO_DELAY, NO_DELAY._replace(held_s=1.0)]],
     ),
 )
 
@@ -634,12 +642,15 @@ def front(usd):
             (erfc((3 - 1) / 2) / 2, 0),
         ),
         (triage.rate_usd(NOW, -1e9, 1.0), 3),  # late for certain
-        # held for 50 s and a delay of 30 s, it ends 130 s late: 80 + 2 x 130 USD
-        (triage.saves(NOW, front(340.0), [0], Later(50.0, THEN, True), 50.0, 0.0), 0),
-        (triage.saves(NOW, front(340.1), [0], Later(50.0, THEN, True), 50.0, 0.0), 1),
-        # a slot on which it takes 47 s is free in 3 s
-        (triage.cheaper(NOW, front(3.0), [0], 3), 0),
-        (triage.cheaper(NOW, front(3.1), [0], 3), 1),
+        # held for 50 s and a billed delay of 30 s, it ends 130 s late: 80 + 30 + 2 x
+        # 130 USD
+        (triage.saves(NOW, front(370.0), [0], Later(50.0, THEN, True), 50.0, 0.0), 0),
+        (triage.saves(NOW, front(370.1), [0], Later(50.0, THEN, True), 50.0, 0.0), 1),
+        # a slot on which it takes 47 s is free in 3 s, and bills a second more
+        (triage.cheaper(NOW, front(4.0), [0], 3), 0),
+        (triage.cheaper(NOW, front(4.1), [0], 3), 1),
+        (triage.cheaper(NOW, front(4.1), [0, 1], 3), 0),  # one is idle
+        (triage.cheaper(NOW, front(4.1), [0, 3], 3), 0),  # a warm one is
         (triage.soonest(NOW, [0, 2, 1]), 1),
         (triage.soonest(NOW, [2, 1, 0]), 0),
     ],

@@ -139,8 +139,10 @@ def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(
     policy, sight, now_s, expected, slots
 ):
     day, job = offered(1000.0, 300.0, sight=sight)
-    day = replace(day, slots=slots, gpus=slots)
-    views = (day.moment([job], now_s, seed=seed) for seed in range(99))
+    views = (
+        replace(day, slots=slots, gpus=slots).moment([job], now_s, seed=seed)
+        for seed in range(99)
+    )
     low = next(view for view in views if view.status(view.idle[0]) == cg.Status.LOW)
     answer = cg.make_policy(policy)(low)
     wakes = [each.at_s - now_s for each in answer if isinstance(each, cg.Wake)]

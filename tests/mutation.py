@@ -651,8 +651,15 @@ EQUAL: dict[tuple[str, str], str] = {
     ("hgsp/descent.py", "swap = draw[first + 2] <= 0.5"): (
         "no number is drawn that is exactly this one"
     ),
-    ("hgsp/descent.py", "if before or behind:"): (
-        "a gap that is shorter than every task is not taken: it only takes time"
+    **dict.fromkeys(
+        [
+            (
+                "rental/policies/later.py",
+                f"delays_s = [(least + most) {half} for least, most in market.delay_s]",
+            )
+            for half in ("/ 3", "* 2")
+        ],
+        "an hour is compared with the mean of all hours",
     ),
     ("rental/policies/triage.py", "if line.rent_usd > now_usd:"): (
         "waiting for a slot of equal rent does not cost less"

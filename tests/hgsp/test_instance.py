@@ -186,6 +186,7 @@ TIMED = "task,memory_gb,deadline_s,weight,arrival_s,time_s:fast,time_s:slow\n"
     ("text", "words"),
     [
         ("workload,memory_gb\n1,2\n", ["columns"]),
+        ("workload,deadline_s,weight,arrival_s\n1,3,1,0\n", ["columns", "memory_gb"]),
         (
             "workload,memory_gb,deadline_s,weight,arrival_s\n1,2,x,1,0\n",
             ["line 2", "deadline_s(='x')"],

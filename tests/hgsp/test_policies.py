@@ -114,16 +114,6 @@ def test_a_policy_sees_only_jobs_that_have_arrived(instance):
         assert simulate(instance, policy).fault() == ""
 
 
-def test_a_rule_online_has_its_own_name_unless_it_is_given_one():
-    assert (
-        cg.hgsp.Online(RULES["atc"]).name,
-        cg.hgsp.Online(RULES["atc"], "mine").name,
-    ) == (
-        "atc",
-        "mine",
-    )
-
-
 def test_its_own_times_are_used_by_the_engine_and_seen_by_policies():
     """The GPU that is slow for the first task is the fast one for the second, and holds
     it alone.

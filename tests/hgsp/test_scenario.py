@@ -345,6 +345,8 @@ def first_fit(view):
         ("search:moves=5", {"moves": 9}, "search:moves=5"),
         ("fifo", {"moves": 9}, "fifo"),
         (first_fit, {"replan_s": 60}, "first_fit"),
+        (Online(atc), {}, "atc"),
+        (Online(atc, "mine"), {}, "mine"),
     ],
 )
 def test_schedulers_under_uncertainty(scheduler, reality, name):

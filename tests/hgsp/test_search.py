@@ -30,14 +30,6 @@ def test_the_same_seed_and_moves_give_the_same_answer():
     np.testing.assert_array_equal(one[0].start_s, again[0].start_s)
 
 
-def test_all_moves_are_made_in_several_steps(monkeypatch):
-    # as many as the first step makes; rounds are not cut short
-    monkeypatch.setattr("cgrsp_simpy.hgsp.search.AT_ONCE", 74)
-    instance = cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3)
-    first, *_, last = search(instance, moves=120)[1][1:]
-    assert first.iteration == 74 and last.iteration >= 120
-
-
 @pytest.mark.parametrize(
     "level", ["tasks1", pytest.param("tasks3", marks=pytest.mark.slow)]
 )

@@ -436,8 +436,9 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
         )
         return line_of(now), wanted
 
-    alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
-    assert alike == pytest.approx(wanted.slot_usd())
+    for left_s in (5000, 0):
+        alike, wanted = r_of([loose(id, left_s, PEAK_S) for id in range(30)])
+        assert alike == pytest.approx(wanted.slot_usd())
     queue = [loose(id, 2000 + 100 * id, PEAK_S) for id in range(30)]
     result, definition = r_of(queue)
     starts_s = [

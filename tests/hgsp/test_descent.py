@@ -78,20 +78,23 @@ def test_no_insertion_is_better_than_the_best_move(instance):
 
 
 @pytest.mark.parametrize(
-    ("k", "run_s", "left_s"),
+    ("k", "start_s", "finish_s", "left_s"),
     [
-        (0, (0, 5), [(10, 20), (30, np.inf)]),
-        (1, (10, 12), [(0, 5), (12, 20), (30, np.inf)]),
-        (1, (11.9, 12), [(0, 5), (12, 20), (30, np.inf)]),
-        (1, (18, 20), [(0, 5), (10, 18), (30, np.inf)]),
-        (1, (12, 18), [(0, 5), (10, 12), (18, 20), (30, np.inf)]),
+        (0, 0.0, 5.0, [(10, 20), (30, np.inf)]),
+        (1, 10.0, 12.0, [(0, 5), (12, 20), (30, np.inf)]),
+        (1, 11.9, 12.0, [(0, 5), (12, 20), (30, np.inf)]),
+        (1, 18.0, 20.0, [(0, 5), (10, 18), (30, np.inf)]),
+        (1, 12.0, 18.0, [(0, 5), (10, 12), (18, 20), (30, np.inf)]),
     ],
 )
-def test_a_run_leaves_gaps_in_which_the_shortest_task_has_room(k, run_s, left_s):
+def test_a_run_leaves_gaps_in_which_the_shortest_task_has_room(
+    k, start_s, finish_s, left_s
+):
     """The shortest task takes 2 s."""
-    opens, closes = np.array([[0.0, 10, 30, 0], [5, 20, np.inf, 0]])[:, None]
+    opens, closes = np.array([[0.0, 10, 30, 0, 0], [5, 20, np.inf, 0, 0]])[:, None]
     gaps = descent.Gaps(*map(rows_of, (opens, closes, np.array([3]), np.array([2.0]))))
-    descent.take(gaps, 0, k, *map(float, run_s))
+    assert descent.gap_for(gaps, 0, start_s, finish_s - start_s) == (k, start_s)
+    descent.take(gaps, 0, k, start_s, finish_s)
     assert [*zip(gaps.opens[0], gaps.closes[0])][: gaps.number[0]] == left_s
 
 

@@ -60,8 +60,7 @@ def test_a_level_has_its_stated_value():
     assert set(made.memory_gb) == set(SIZES_GB)
     assert set(made.weight) == {1, 2, 3, 4, 5}
     assert (made.workload.min(), made.workload.max()) == (100, 800)
-    spans = (1.0, 1.0), (3.0, 3.0), (1.0, 9.0)
-    both = generate(Level(500, "small", 0.8, *spans), seed=1)
+    both = generate(Level(500, "small", 0.8, (1.0, 1.0), (3.0, 3.0), (1, 9)), seed=1)
     expected = both.workload / 30 + 3
     assert both.deadline_s - both.arrival_s == pytest.approx(expected, abs=0.011)
 

@@ -49,7 +49,6 @@ def test_the_printed_clusters():
 
 def test_times_are_workload_over_speed_if_the_memory_is_sufficient():
     assert FOUR.times_s.tolist() == [[5, 10], [4, 8], [np.inf, 4], [1, 2]]
-    assert FOUR.least_time_s.tolist() == [5, 4, 4, 1]
     assert repr(FOUR) == f"Instance(gpus={FAST, SLOW}, name='instance')"
 
 

@@ -188,12 +188,19 @@ def test_no_policy_uses_a_gpu_before_it_is_available():
 
 def test_without_arrival_times_rules_are_compared_unless_plans_are_made_again():
     compared = [
-        subject_of(
-            Scenario(unknown_arrivals=True, replan_s=replan_s)
-        ).default_policies()
-        for replan_s in (None, 9.0)
+        subject_of(Scenario(**values)).default_policies()
+        for values in (
+            {"unknown_arrivals": True},
+            {"unknown_arrivals": True, "replan_s": 9.0},
+            {"moves": 9},
+            {"seconds": 9.0},
+        )
     ]
-    assert compared == [("wspt", "edd", "atc"), Scenario.compared]
+    assert compared == [
+        ("wspt", "edd", "atc"),
+        Scenario.compared,
+        *[("fifo", "greedy", "sagreedy", "search", "atc")] * 2,
+    ]
 
 
 test_a_scheduler_that_cannot_plan_or_replan_is_rejected = refusals(

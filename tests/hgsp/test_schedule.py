@@ -119,7 +119,6 @@ def test_sequences_are_timed_as_early_as_can_be():
     result = from_sequences(FOUR, [[3, 0], [2, 1]])
     assert result.start_s.tolist() == [3, 5, 1, 2]
     assert result.sequences() == [[3, 0], [2, 1]]
-    assert result.fault() == ""
 
 
 # ---- rules ----

@@ -88,16 +88,6 @@ def test_the_search_ends_if_nothing_is_late_or_can_move(monkeypatch):
         assert len(course) <= 4 + 1
 
 
-def test_a_task_of_weight_0_is_served_last():
-    """It comes first, and blocks the GPU for 9 s, unless what is due at 3 goes
-    first.
-    """
-    assert (
-        value(instance_of((18, 0, 99, 0, 0), (4, 0, 3, 1, 1), gpus=(FAST,)), moves=100)
-        == 0
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not AUTHORS.is_file(), reason="the authors' tasks are not here")
 def test_the_authors_tasks_at_medium_load_have_at_most_30_s_of_tardiness():

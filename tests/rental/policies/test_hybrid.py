@@ -161,8 +161,8 @@ def test_a_load_of_exactly_the_gate_closes_it():
         2,
         0,
     ]
-    alone = scenario_of(gpu("A"), rate_per_s=LOW_RATE).moment(moment.queue)
-    assert decide("rh", alone) == [(0, 0)]  # the only slot is not reserved
+    scenario = scenario_of(gpu("A"), rate_per_s=LOW_RATE)  # the only slot
+    assert decide("rh", scenario.moment(moment.queue)) == [(0, 0)]
 
 
 def test_a_reserved_loose_job_is_not_overtaken_by_a_loose_job_of_fewer_gpus():

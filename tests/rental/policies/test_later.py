@@ -59,10 +59,9 @@ def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
 
 
 def test_a_scarcity_over_midnight_ends_in_the_morning():
-    market = cg.Market(cg.Clock(((0, 0.5), (6, 1.3), (20, 0.4)), start_h=8))
-    [wake] = decided(
-        cg.Job(0, 0.0, 1e6), now_s=18 * 3600, day=replace(DAY, market=market)
-    )
+    clock = cg.Clock(((0, 0.5), (6, 1.3), (20, 0.4)), start_h=8)
+    job, night = cg.Job(0, 0.0, 1e6), replace(DAY, market=cg.Market(clock))
+    [wake] = decided(job, now_s=18 * 3600, day=night)
     assert wake.at_s == pytest.approx(22 * 3600)
 
 

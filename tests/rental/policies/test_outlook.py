@@ -311,6 +311,13 @@ def test_a_slot_works_except_while_low_stock_is_waited_out():
         assert Outlook(known_of(**stock)).band(PEAK_S).busy_s[SLOW] == pytest.approx(
             through_s
         )
+    # as long as the delay of Low stock
+    equal = cg.Market(
+        delay_s=((0.0, 0.0), (0.0, 0.0), (1800.0, 1800.0)),
+        stock=(cg.HourlyStock(SLOW, [(0.5, 0.0, 0.5)] * 24, persistence_s=900),),
+        sight="now",
+    )
+    assert Band(known_of(equal), 0.0).busy_s[SLOW] == pytest.approx(work_s + 900)
 
 
 def test_stock_that_does_not_persist_or_is_always_low_does_not_recover():
@@ -461,7 +468,7 @@ def test_stock_seen_high_long_ago_may_be_low_before_and_after_the_next_poll():
 
 
 def test_low_stock_that_never_recovers_leaves_the_better_hours():
-    always = [(0.0, 0.0, 1.0)] * 12 + [(1.0, 0.0, 0.0)] * 12
+    always = [(1e-10, 0.0, 1 - 1e-10)] * 12 + [(1.0, 0.0, 0.0)] * 12
     own = cg.HourlyStock(SLOW, always)
     market = cg.Market(
         cg.Clock(((0, 1.0),)), stock=(own,), persistence_s=900, sight="now"

@@ -24,8 +24,15 @@ from cgrsp_simpy.rental.policies.outlook import (
     Outlook,
     completed,
     expected_work_s,
+    mean_work_s,
 )
-from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
+from cgrsp_simpy.rental.policies.triage import (
+    Queue,
+    Triage,
+    line_of,
+    moment_of,
+    queue_of,
+)
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -511,8 +518,8 @@ def refused(chances, persistence_s=0.0, **terms):
 def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
-    results = [
-        refused(chances, persistence_s, **terms).delays[GPU.name]
+    bands = [
+        refused(chances, persistence_s, **terms)
         for persistence_s, terms in (
             (0, {}),
             (0, {"retry_s": 90}),
@@ -520,6 +527,7 @@ def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
             (0, {"retry_s": 0.75 * 86_400}),  # a day on average, which is the most
         )
     ]
+    results = [band.delays[GPU.name] for band in bands]
     waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s, 86_400
     assert [delay.mean_s for delay in results] == pytest.approx(
         [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
@@ -528,6 +536,12 @@ def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     assert [delay.held_s for delay in results] == pytest.approx(
         [results[0].mean_s, good_s, good_s, good_s]
     )
+    # with persistence, the slot works only while stock is not Low
+    work_s = mean_work_s(bands[0].known, GPU)
+    assert [
+        (work_s + delay.held_s) / band.busy_s[GPU.name]
+        for delay, band in zip(results, bands)
+    ] == pytest.approx([1, 1, 0.75, 1])
 
 
 @pytest.mark.parametrize(
@@ -641,6 +655,17 @@ def front(usd):
         (
             triage.late_then(NOW, 400.0, 100.0, Later(50.0, THEN), 50.0),
             (erfc((3 - 1) / 2) / 2, 0),
+        ),
+        # one of the jobs that still wait is due earlier
+        (
+            triage.late_then(
+                SimpleNamespace(
+                    **vars(NOW)
+                    | {"queue": Queue([[50.0, 200.0, 500.0]], [1], [3], [1], [0], [0])}
+                ),
+                *(400.0, 100.0, Later(50.0, THEN), 50.0),
+            ),
+            (erfc((3 - 2) / sqrt(2) / 2) / 2, 0),
         ),
         (triage.rate_usd(NOW, -1e9, 1.0), 3),  # late for certain
         # held for 50 s and a billed delay of 30 s, it ends 130 s late: 80 + 30 + 2 x

@@ -520,28 +520,31 @@ def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
     bands = [
         refused(chances, persistence_s, **terms)
-        for persistence_s, terms in (
-            (0, {}),
-            (0, {"retry_s": 90}),
-            (1800, {"retry_s": 90}),
-            (0, {"retry_s": 0.75 * 86_400}),  # a day on average, which is the most
+        for chances, persistence_s, terms in (
+            (chances, 0, {}),
+            (chances, 0, {"retry_s": 90}),
+            (chances, 1800, {"retry_s": 90}),
+            # a day on average, which is the most
+            (chances, 0, {"retry_s": 0.75 * 86_400}),
+            # never refused
+            ((2 / 3, 1 / 3, 0.0), 0, {"retry_s": 90}),
         )
     ]
     results = [band.delays[GPU.name] for band in bands]
-    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s, 86_400
+    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s, 86_400, good_s
     assert [delay.mean_s for delay in results] == pytest.approx(
         [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
     )
     # a refusal holds no slot
     assert [delay.held_s for delay in results] == pytest.approx(
-        [results[0].mean_s, good_s, good_s, good_s]
+        [results[0].mean_s, *[good_s] * 4]
     )
     # with persistence, the slot works only while stock is not Low
     work_s = mean_work_s(bands[0].known, GPU)
     assert [
         (work_s + delay.held_s) / band.busy_s[GPU.name]
         for delay, band in zip(results, bands)
-    ] == pytest.approx([1, 1, 0.75, 1])
+    ] == pytest.approx([1, 1, 0.75, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -621,6 +624,7 @@ NOW = SimpleNamespace(
     wait_usd=1.0,
     late_usd=2.0,
     miss_usd=0.0,
+    slot_usd=1.0,
     band=0,
     forecasts=SimpleNamespace(
         work_s=[[100.0], [47.0]] * 2,  # cold and warm
@@ -672,6 +676,8 @@ def front(usd):
         # 130 USD
         (triage.saves(NOW, front(370.0), [0], Later(50.0, THEN, True), 50.0, 0.0), 0),
         (triage.saves(NOW, front(370.1), [0], Later(50.0, THEN, True), 50.0, 0.0), 1),
+        # a billed delay of 30 s, 80 s of lateness, and others wait for 130 s
+        (triage.service_usd(NOW, front(0.0), 0), (30 + 30 + 2 * 80 + 130, 220)),
         # a slot on which it takes 47 s is free in 3 s, and bills a second more
         (triage.cheaper(NOW, front(4.0), [0], 3), 0),
         (triage.cheaper(NOW, front(4.1), [0], 3), 1),

@@ -629,12 +629,27 @@ EQUAL: dict[tuple[str, str], str] = {
     ("hgsp/descent.py", "if times_s[task][j] <= inf:"): (
         "on a GPU that a task does not fit, it ends never, which is not earlier"
     ),
-    ("rental/policies/hybrid.py", "return 1.0, mean_s, 1.0"): (
-        "all slots that are not in time get this number"
+    **dict.fromkeys(
+        [
+            ("rental/policies/hybrid.py", f"return {late}, mean_s, {price}")
+            for late, price in (("1.0", "1.0"), ("1.1", "0.0"))
+        ],
+        "all slots that are not in time get this number",
+    ),
+    (
+        "hgsp/policies.py",
+        "if plan.solution is None and not isinstance(self.scheduler, str):",
+    ): "functions, and only these, have no plan",
+    ("hgsp/descent.py", "if closes[middle] >= arrival_s - time_s:"): (
+        "from an earlier gap, the search goes on to the same one: it only takes time"
     ),
     **dict.fromkeys(
         [
             ("hgsp/search.py", "np.zeros((m, n + 2)),"),
+            (
+                "hgsp/search.py",
+                "tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 2))",
+            ),
             ("hgsp/search.py", "np.zeros(3, np.int64),"),
             (
                 "rental/policies/triage.py",
@@ -680,6 +695,17 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "an hour is compared with the mean of all hours",
     ),
+    (
+        "rental/policies/later.py",
+        "means_s.append(total_s * len(chances))",
+    ): "an hour is compared with the mean of all hours",
+    (
+        "rental/policies/hybrid.py",
+        "qos = WAIT_WEIGHT * (now_s + submit_s) + missed",
+    ): "the wait is the same on every slot",
+    ("rental/policies/triage.py", "return -2, again_s"): (
+        "any negative number is no front"
+    ),
     ("rental/policies/triage.py", "if line.rent_usd > now_usd:"): (
         "waiting for a slot of equal rent does not cost less"
     ),
@@ -713,11 +739,17 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "no improvement is so small",
     ),
-    (
-        "hgsp/descent.py",
-        "opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0,"
-        " gaps.number[j] + 1",
-    ): "the last gap is endless: none behind it is taken",
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/descent.py",
+                "opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0,"
+                f" gaps.number[j] {last}",
+            )
+            for last in ("+ 1", "- 2")
+        ],
+        "the last gap is endless: the search goes on to it, and not behind it",
+    ),
     (
         "spot/optimum.py",
         "first, end = max(start, 1), min(start + size, len(values))",

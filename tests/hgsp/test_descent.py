@@ -2,6 +2,7 @@
 extra or not.
 """
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -99,12 +100,20 @@ def test_a_run_leaves_gaps_in_which_the_shortest_task_has_room(
 
 
 def test_rounds_end_when_their_moves_are_made():
-    level = cg.hgsp.Level(30, "small", 4.0, (1, 2))
-    start = cg.hgsp.dispatch(cg.hgsp.generate(level, 3), cg.hgsp.RULES["edd"])
+    instance = replace(
+        cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3),
+        free_s=[9.0, 5.0, 3.0],
+    )
+    start = cg.hgsp.dispatch(instance, cg.hgsp.RULES["edd"])
     state, draws = state_of(start), rows_of(np.zeros((9, descent.PER_ROUND)))
     moves = descent.descend(state, 1e-6, 10**6)  # of the first round
-    rounds = descent.rounds(state_of(start), state, draws, moves)
-    assert rounds == (0, moves) and descent.objective(state) > 0
+    assert descent.rounds(state_of(start), state, draws, moves) == (0, moves)
+    assert (
+        0
+        < descent.objective(state)
+        < descent.objective(state_of(start))
+        == pytest.approx(start.weighted_tardiness)
+    )
 
 
 @pytest.mark.slow

@@ -115,6 +115,7 @@ test_impossible_input_gives_a_one_line_error = refusals(
         lambda: instance_of((1, 1, 1, 1, 0), (1, 1, 1, -2, 0)),
         ["weight of task 2(=-2.0)"],
     ),
+    (lambda: instance_of((1, -1, 1, 1, 0)), ["memory_gb of task 1(=-1.0)"]),
     (lambda: instance_of((1, 1, np.nan, 1, 0)), ["deadline_s of task 1(=nan)"]),
     (
         lambda: instance_of((1, 50, 1, 1, 0)),
@@ -168,11 +169,16 @@ test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: named("a", ""), ["name of a task(='')"]),
     (lambda: Gpu("none", 1, 0), ["speed of none(=0)"]),
     (lambda: cluster("huge"), ["unknown cluster 'huge'"]),
+    (lambda: cg.hgsp.generate(9), ["level(=9) must be a Level or the name of one"]),
     (lambda: cg.hgsp.generate("tasks9"), ["unknown load level 'tasks9'", "tasks4"]),
     (lambda: cg.hgsp.Level(10, "small", 1e-300, (1, 2)), ["load(=1e-300)", "1e-06"]),
     (
         lambda: cg.hgsp.Level(10, "small", 1, (2, 1)),
         ["slack(=(2, 1))", "least <= greatest"],
+    ),
+    (
+        lambda: cg.hgsp.Level(10, "small", 1, (1, 2), workload=(0, 9)),
+        ["workload(=(0, 9))", "whole numbers >= 1"],
     ),
     (lambda: cg.hgsp.Level(0, "small", 1, (1, 2)), ["tasks(=0)"]),
 )

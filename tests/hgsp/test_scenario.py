@@ -130,7 +130,7 @@ def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
 
 
 @given(
-    st.integers(0, 9), st.sampled_from([1.5, 10.0, 60.0]), st.sampled_from([0.0, 0.3])
+    st.integers(0, 9), st.sampled_from([0.75, 10.0, 60.0]), st.sampled_from([0.0, 0.3])
 )
 @settings(max_examples=25)
 def test_no_new_plan_uses_future_tasks_or_a_gpu_before_it_is_free(seed, every_s, noise):

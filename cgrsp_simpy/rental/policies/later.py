@@ -75,7 +75,7 @@ def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
     """
     market = known.market
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
-    parts = list(pairwise([*sorted({0.0, *market.change_hours}), 24.0]))
+    parts = list(pairwise([*market.change_hours, 24.0]))
     means_s = []
     for first, end in parts:
         at_s = 3600 * (((first + end) / 2 - market.clock.start_h) % 24)

@@ -40,6 +40,10 @@ ORDERS = {
         ("c-mu:late=1.6", [(9000, 1), (99, 3)], [0, 1]),  # .016 against .0167
         ("c-mu:late=1.7", [(9000, 1), (99, 3)], [1, 0]),
     ],
+    "atc and covert by slacks of less than a second": [
+        ("atc:look_ahead=0.01", [(60.5, 1), (100, 3)], [1, 0]),
+        ("covert:look_ahead=0.01", [(60.5, 1), (100, 3)], [1, 0]),
+    ],
     "atc looks ahead by a multiple of the mean time": [
         ("atc", TWICE_AHEAD, [1, 0]),
         ("atc:look_ahead=4", TWICE_AHEAD, [0, 1]),
@@ -51,6 +55,7 @@ ORDERS = {
     "covert is worth nothing where the slack is all the wait to be expected": [
         ("covert", ONCE_AHEAD, [1, 0]),
         ("covert:look_ahead=4", ONCE_AHEAD, [0, 1]),
+        ("covert", [(60 + 2 * MEAN_S, 1), (100 + 1.95 * MEAN_S, 3)], [1, 0]),
     ],
 }
 

@@ -640,6 +640,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "hgsp/policies.py",
         "if plan.solution is None and not isinstance(self.scheduler, str):",
     ): "functions, and only these, have no plan",
+    (
+        "hgsp/instance.py",
+        "times_s: Floats = field(repr=False, default_factory=lambda: np.zeros((1, 0)))",
+    ): "either array is empty",
+    (
+        "rental/policies/classic.py",
+        "price = price_usd_per_h / (dearest_usd_per_h or 1.1)  # all free",
+    ): "every price is 0",
     ("hgsp/descent.py", "if closes[middle] >= arrival_s - time_s:"): (
         "from an earlier gap, the search goes on to the same one: it only takes time"
     ),

@@ -40,7 +40,7 @@ def test_the_first_by_the_rules_are_dispatched_by_the_run(policy):
 @tiers
 def unnamed():
     """The first, the second."""
-    return (50.0, 0, 0.0), (150.0, 1, 9.0), (inf, 2, 60.0)
+    return (50.0, 0, 0.0), (150.0, 1, 1.0), (inf, 2, 60.0)
 
 
 def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
@@ -70,7 +70,7 @@ def test_a_rule_names_its_ranks_in_its_docstring_in_their_order():
             "hopeless ones",
         ],
         "edf": [""] * 4,  # a single one has no name
-        unnamed: ["the first", "the second, 9 s", *["rank 2, 60 s"] * 2],
+        unnamed: ["the first", "the second, 1 s", *["rank 2, 60 s"] * 2],
         urgent_first: [
             *["jobs of little laxity by deadline"] * 2,
             "the shortest, 60 s",

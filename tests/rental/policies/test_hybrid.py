@@ -139,6 +139,10 @@ DEAR, SLOW = gpu("fast", 4.0, 60.0), gpu("slow", 1.0, 90.0)
         ([stocked(SLOW, MEDIUM), DEAR], {}, 1),  # 0.2 is more than 0.02 USD
         ([stocked(SLOW, MEDIUM), stocked(DEAR, LOW)], {}, 0),
         ([SLOW, DEAR], {"deadline_s": 90.0}, 0),  # due at the very end is in time
+        # a miss of 5 against a rent of 0.5 x 9.5
+        ([SLOW, gpu("dearest", 570.0, 60.0)], {"deadline_s": 80.0}, 1),
+        # Medium stock of 0.2 against 0.5 x 60 x 24.003 / 3600
+        ([gpu("free", 0.0, 90.0, MEDIUM), gpu("dear", 24.003, 60.0)], {}, 0),
         # 80 s are left, too few for the slow slot; 100 s are enough
         ([SLOW, DEAR], {"deadline_s": 180.0, "now_s": 100.0}, 1),
         ([SLOW, DEAR], {"deadline_s": 200.0, "now_s": 100.0}, 0),

@@ -438,8 +438,10 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
         law, queue = Outlook(view.known).forecasts, queue_of(view.classes)
         now = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
         wanted = Definition(policy, view)
-        assert (now.slot_usd, now.ahead_s) == pytest.approx(
-            (wanted.second_usd(), wanted.h)
+        assert [
+            *(now.slot_usd, now.ahead_s, now.wait_usd, now.late_usd, now.miss_usd)
+        ] == pytest.approx(
+            [wanted.second_usd(), wanted.h, wanted.u, wanted.v, wanted.miss]
         )
         return line_of(now), wanted
 
@@ -625,6 +627,7 @@ NOW = SimpleNamespace(
     late_usd=2.0,
     miss_usd=0.0,
     slot_usd=1.0,
+    later=[[Later(50.0, THEN, True)]],
     band=0,
     forecasts=SimpleNamespace(
         work_s=[[100.0], [47.0]] * 2,  # cold and warm
@@ -681,6 +684,9 @@ def front(usd):
         # a slot on which it takes 47 s is free in 3 s, and bills a second more
         (triage.cheaper(NOW, front(4.0), [0], 3), 0),
         (triage.cheaper(NOW, front(4.1), [0], 3), 1),
+        (triage.held(NOW, front(4.0), [0], 0.0, 3), -1),
+        (triage.held(NOW, front(4.1), [0], 0.0, 3), inf),
+        (triage.held(NOW, front(370.1), [0], 0.0, 3), 0),
         (triage.cheaper(NOW, front(4.1), [0, 1], 3), 0),  # one is idle
         (triage.cheaper(NOW, front(4.1), [0, 3], 3), 0),  # a warm one is
         (triage.soonest(NOW, [0, 2, 1]), 1),

@@ -640,6 +640,13 @@ EQUAL: dict[tuple[str, str], str] = {
         "hgsp/policies.py",
         "if plan.solution is None and not isinstance(self.scheduler, str):",
     ): "functions, and only these, have no plan",
+    **dict.fromkeys(
+        [
+            ("hgsp/descent.py", f"best_s, chosen, where, begin_s = inf, {values}")
+            for values in ("1, 0, 0.0", "0, 1, 0.0", "0, 0, 1.0")
+        ],
+        "a GPU that the task fits sets them",
+    ),
     (
         "hgsp/instance.py",
         "times_s: Floats = field(repr=False, default_factory=lambda: np.zeros((1, 0)))",

@@ -359,11 +359,12 @@ def test_messages_on_a_file_name_task_and_line(file, caplog):
 
 
 @pytest.mark.parametrize(
-    ("name", "tasks"), [("wt40", 40), ("wt50", 50), ("wt100", 100)]
+    ("name", "tasks", "size"),
+    [("wt40", None, 40), ("wt50", None, 50), ("wt100", None, 100), ("wt40", 1, 1)],
 )
-def test_files_of_the_or_library_give_their_size_by_name(file, name, tasks):
-    instance = read_orlib(file("1 " * (2 * 3 * tasks), f"{name}.txt"), 2)
-    assert (instance.tasks, instance.gpus) == (tasks, (Gpu("machine 1", 0.0, 1.0),))
+def test_files_of_the_or_library_give_their_size_by_name(file, name, tasks, size):
+    instance = read_orlib(file("1 " * (2 * 3 * size), f"{name}.txt"), 2, tasks=tasks)
+    assert (instance.tasks, instance.gpus) == (size, (Gpu("machine 1", 0.0, 1.0),))
 
 
 # ---- times of each task on each GPU ----

@@ -48,6 +48,8 @@ WRONG = [
     ("atc:look_ahead=nan", ["look_ahead", "nan"]),
     ("covert:look_ahead=-2", ["look_ahead", "-2"]),
     ("covert:k=2", ["'k'", "look_ahead"]),
+    ("watch:look_s=0", ["look_s", "> 0"]),
+    ("watch:urgent_s=-1", ["urgent_s", "-1", ">= 0"]),
     ("no_such_file.py:rule", ["no_such_file.py", "exist"]),
 ]
 

@@ -647,10 +647,17 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "a GPU that the task fits sets them",
     ),
-    (
-        "hgsp/instance.py",
-        "times_s: Floats = field(repr=False, default_factory=lambda: np.zeros((1, 0)))",
-    ): "either array is empty",
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/instance.py",
+                "times_s: Floats = field(repr=False,"
+                f" default_factory=lambda: np.zeros({shape}))",
+            )
+            for shape in ("(1, 0)", "(0, 1)")
+        ],
+        "either array is empty",
+    ),
     (
         "rental/policies/classic.py",
         "price = price_usd_per_h / (dearest_usd_per_h or 1.1)  # all free",

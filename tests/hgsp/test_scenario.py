@@ -110,9 +110,9 @@ def test_a_run_that_deviates_from_its_plan_is_an_error(monkeypatch):
 
 
 def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
-    """Every 10 s: task 1 (arrives at 3, 12 s) starts at 10.
+    """Every 10 s: task 1 (arrives at 3, 12 s) is granted at 10; the delay is 1 s.
 
-    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 22, 2 s
+    At 20 tasks 2 and 3 are planned behind it, the heavier first by WSPT, at 23, 2 s
     each; task 4 arrives at 23 and is planned at 30.
     """
     four = of(
@@ -124,9 +124,9 @@ def test_plans_are_made_at_the_steps_and_know_only_arrived_tasks():
         seen.append((instance.task_names, instance.free_s.tolist()))
         return dispatch(instance, RULES["wspt"])
 
-    result = simulate(four, Replan(plan, 10.0))
-    assert result.start_s.tolist() == [10, 24, 22, 30]
-    assert seen == [(("1",), [10]), (("2", "3"), [22]), (("4",), [30])]
+    result = simulate(four, Replan(plan, 10.0), 0.0, 1.0)
+    assert result.start_s.tolist() == [11, 27, 24, 31]
+    assert seen == [(("1",), [10]), (("2", "3"), [23]), (("4",), [30])]
 
 
 @given(

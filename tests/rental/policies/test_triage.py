@@ -636,7 +636,7 @@ NOW = SimpleNamespace(
         starts_s=[0.0],
         rates=[0.02],
         done=[0.0, 1728.0],
-        lines=[[[Line(kind=1, rent_usd=0.0, spare=1.0)]]],
+        lines=[[[Line(kind, rent_usd=0.0, spare=1.0) for kind in (0, 1)]]],
         delays=[[NO_DELAY, NO_DELAY._replace(held_s=1.0)]],
     ),
 )

@@ -257,6 +257,10 @@ EQUAL: dict[tuple[str, str], str] = {
         [
             ("hgsp/instance.py", ").reshape(-2, len(numbers))"),
             (
+                "hgsp/bounds.py",
+                "np.maximum(0.0, -result.ineqlin.marginals).reshape(len(models), -2)",
+            ),
+            (
                 "rental/bulk.py",
                 "lines.reshape(len(forecasts.starts_s), levels, -2),",
             ),
@@ -627,8 +631,146 @@ EQUAL: dict[tuple[str, str], str] = {
             ("hgsp/descent.py", "if objective(best) < least or tried >= moves:"),
             ("hgsp/descent.py", "if abs(delay_s) < ROUNDING * now_s:"),
             ("hgsp/schedule.py", ">= 1e-9 * np.maximum(1, self.finish_s),"),
+            (
+                "rental/policies/outlook.py",
+                "if delay.mean_s <= least_s - ROUNDING:",
+            ),
         ],
         "no difference of times is exactly the rounding error that is allowed",
+    ),
+    (
+        "hgsp/schedule.py",
+        "continue",
+    ): "of no GPUs, none is assigned: it only takes time",
+    (
+        "rental/policies/outlook.py",
+        "return make_dataclass(kind.__name__, kind._fields, slots=False)",
+    ): "no other attribute is set: slots only save time and memory",
+    **dict.fromkeys(
+        [
+            ("rental/policies/watch.py", "if recovers < ROUNDING:"),
+            (
+                "rental/policies/outlook.py",
+                "if not holding.persistence_s or 1 - low < ROUNDING:",
+            ),
+        ],
+        "1 minus a probability is a multiple of 2**-53, which 1e-9 is not",
+    ),
+    ("rental/policies/rules.py", "if view.waiting < 1:"): (
+        "one job is the first in any order: it only takes time"
+    ),
+    (
+        "rental/policies/triage.py",
+        "if before <= (-front.index, front.deadline_s, front.id):",
+    ): "no two jobs have the same id",
+    (
+        "rental/policies/triage.py",
+        "if usd < 0.0:  # not even if it is in time then",
+    ): "0 is not more than a cost",
+    ("hgsp/descent.py", "if times_s[task][j] <= inf:"): (
+        "on a GPU that a task does not fit, it ends never, which is not earlier"
+    ),
+    **dict.fromkeys(
+        [
+            ("rental/policies/hybrid.py", f"return {late}, mean_s, {price}")
+            for late, price in (("1.0", "1.0"), ("1.1", "0.0"))
+        ],
+        "all slots that are not in time get this number",
+    ),
+    (
+        "hgsp/policies.py",
+        "if plan.solution is None and not isinstance(self.scheduler, str):",
+    ): "functions, and only these, have no plan",
+    **dict.fromkeys(
+        [
+            ("hgsp/descent.py", f"best_s, chosen, where, begin_s = inf, {values}")
+            for values in ("1, 0, 0.0", "0, 1, 0.0", "0, 0, 1.0")
+        ],
+        "a GPU that the task fits sets them",
+    ),
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/instance.py",
+                "times_s: Floats = field(repr=False,"
+                f" default_factory=lambda: np.zeros({shape}))",
+            )
+            for shape in ("(1, 0)", "(0, 1)")
+        ],
+        "either array is empty",
+    ),
+    (
+        "rental/policies/classic.py",
+        "price = price_usd_per_h / (dearest_usd_per_h or 1.1)  # all free",
+    ): "every price is 0",
+    ("hgsp/descent.py", "if closes[middle] >= arrival_s - time_s:"): (
+        "from an earlier gap, the search goes on to the same one: it only takes time"
+    ),
+    **dict.fromkeys(
+        [
+            ("hgsp/search.py", "np.zeros((m, n + 2)),"),
+            (
+                "hgsp/search.py",
+                "tasks, finish_s = np.zeros((m, n), np.int64), np.zeros((m, n + 2))",
+            ),
+            ("hgsp/search.py", "np.zeros(3, np.int64),"),
+            (
+                "rental/policies/triage.py",
+                "rows = [Front() for _ in range(3 * len(classes))]",
+            ),
+        ],
+        "a further entry is not read",
+    ),
+    (
+        "hgsp/exact.py",
+        "least = lower_bound(instance) if known.weighted_tardiness else 1.0",
+    ): "a schedule without tardiness is optimal with any lower bound",
+    (
+        "rental/policies/hybrid.py",
+        "return (now_s + e, 3, 0.0), (inf, 0, 0.0), (inf, 3, e)",
+    ): "no job is left for the last tier",
+    ("hgsp/schedule.py", "ids = range(1, jobs.tasks + 2)"): (
+        "the other columns end first"
+    ),
+    **dict.fromkeys(
+        [
+            ("rental/policies/rules.py", f"return ((inf, 1, {seconds}),)")
+            for seconds in ("0.0", "reference_s")
+        ],
+        "the rank of the only tier is compared with none",
+    ),
+    ("rental/policies/outlook.py", "if left_s > delay.longest_s:"): (
+        "no status has a longer delay: the sums are 0"
+    ),
+    ("rental/policies/outlook.py", "if not look_s or look_s >= within_s:"): (
+        "of two equal times, either is the same"
+    ),
+    ("hgsp/descent.py", "swap = draw[first + 2] <= 0.5"): (
+        "no number is drawn that is exactly this one"
+    ),
+    **dict.fromkeys(
+        [
+            (
+                "rental/policies/later.py",
+                f"delays_s = [(least + most) {half} for least, most in market.delay_s]",
+            )
+            for half in ("/ 3", "* 2")
+        ],
+        "an hour is compared with the mean of all hours",
+    ),
+    (
+        "rental/policies/later.py",
+        "means_s.append(total_s * len(chances))",
+    ): "an hour is compared with the mean of all hours",
+    (
+        "rental/policies/hybrid.py",
+        "qos = WAIT_WEIGHT * (now_s + submit_s) + missed",
+    ): "the wait is the same on every slot",
+    ("rental/policies/triage.py", "return -2, again_s"): (
+        "any negative number is no front"
+    ),
+    ("rental/policies/triage.py", "if line.rent_usd > now_usd:"): (
+        "waiting for a slot of equal rent does not cost less"
     ),
     (
         "spot/scenario.py",
@@ -660,11 +802,17 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "no improvement is so small",
     ),
-    (
-        "hgsp/descent.py",
-        "opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0,"
-        " gaps.number[j] + 1",
-    ): "the last gap is endless: none behind it is taken",
+    **dict.fromkeys(
+        [
+            (
+                "hgsp/descent.py",
+                "opens, closes, low, high = gaps.opens[j], gaps.closes[j], 0,"
+                f" gaps.number[j] {last}",
+            )
+            for last in ("+ 1", "- 2")
+        ],
+        "the last gap is endless: the search goes on to it, and not behind it",
+    ),
     (
         "spot/optimum.py",
         "first, end = max(start, 1), min(start + size, len(values))",
@@ -714,10 +862,13 @@ EQUAL: dict[tuple[str, str], str] = {
         "self._left_s, self._ready_s, self._moved_s, self._on_demand"
         " = nan, nan, -1.0, 1",
     ): "it is set when the job arrives",
-    (
-        "hgsp/exact.py",
-        "left = known / (1 + 1e-9) - (alone.sum() - alone)",
-    ): "the tolerance of the solver is larger",
+    **dict.fromkeys(
+        [
+            ("hgsp/exact.py", f"left = known {change} - (alone.sum() - alone)")
+            for change in ("/ (1 + 1e-9)", "* (1 - 1e-9)")
+        ],
+        "the tolerance of the solver is larger",
+    ),
     (
         "hgsp/exact.py",
         "sum(self._times_s[i, j] + jobs.least_time_s[i] for i in fit)",
@@ -854,6 +1005,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "hgsp/descent.py",
         "if other != NONE and state.jobs[source][other][3] <= inf:",
     ): "an infinite time makes a move infinitely worse",
+    (
+        "hgsp/descent.py",
+        "if other != NONE or state.jobs[source][other][3] < inf:",
+    ): "of no task, a swap is an insertion; an infinite time makes it infinitely worse",
     ("hgsp/descent.py", "if gain < least or time_s == inf:"): (
         "no gain is exactly the least one that is to be exceeded"
     ),

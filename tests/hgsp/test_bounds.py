@@ -47,6 +47,5 @@ def test_up_to_ten_tasks_are_one_group_and_others_end_with_a_late_one(rows, boun
 def test_the_bound_from_fewer_nodes_or_tasks_is_not_greater(instance):
     tasks = range(instance.tasks)
     best = least_of_few(instance, tasks, 100_000)
-    for nodes in (0, 3, 30):
-        assert least_of_few(instance, tasks, nodes) <= best + 1e-9
-    assert least_of_few(instance, tasks[::2]) <= best + 1e-9
+    bounds = [least_of_few(instance, tasks, nodes) for nodes in (0, 3, 30)]
+    assert max(*bounds, least_of_few(instance, tasks[::2])) <= best + 1e-9

@@ -2,6 +2,7 @@
 extra or not.
 """
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -53,14 +54,6 @@ def test_moves_change_the_objective_as_predicted(instance, seed):
             check(instance, state)
 
 
-@given(st.lists(st.integers(0, 9), max_size=8), st.integers(-1, 10))
-def test_tasks_that_have_ended_by_a_time_are_counted(ends, at_s):
-    """Entry 0 is the time at which the GPU is free."""
-    finish_s = rows_of(np.array([0.0, *sorted(ends)]))
-    result = descent.ended(finish_s, len(ends), float(at_s))
-    assert result == sum(end <= at_s for end in ends)
-
-
 @given(instances(most=6))
 @settings(max_examples=120)
 def test_no_insertion_is_better_than_the_best_move(instance):
@@ -83,6 +76,44 @@ def test_no_insertion_is_better_than_the_best_move(instance):
                 moved[j].insert(k, task)
                 value = from_sequences(instance, moved).weighted_tardiness
                 assert start.weighted_tardiness + best <= value + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("k", "start_s", "finish_s", "left_s"),
+    [
+        (0, 0.0, 5.0, [(10, 20), (30, np.inf)]),
+        (1, 10.0, 12.0, [(0, 5), (12, 20), (30, np.inf)]),
+        (1, 11.9, 12.0, [(0, 5), (12, 20), (30, np.inf)]),
+        (1, 18.0, 20.0, [(0, 5), (10, 18), (30, np.inf)]),
+        (1, 12.0, 18.0, [(0, 5), (10, 12), (18, 20), (30, np.inf)]),
+    ],
+)
+def test_a_run_leaves_gaps_in_which_the_shortest_task_has_room(
+    k, start_s, finish_s, left_s
+):
+    """The shortest task takes 2 s."""
+    opens, closes = np.array([[0.0, 10, 30, 0, 0], [5, 20, np.inf, 0, 0]])[:, None]
+    gaps = descent.Gaps(*map(rows_of, (opens, closes, np.array([3]), np.array([2.0]))))
+    assert descent.gap_for(gaps, 0, start_s, finish_s - start_s) == (k, start_s)
+    descent.take(gaps, 0, k, start_s, finish_s)
+    assert [*zip(gaps.opens[0], gaps.closes[0])][: gaps.number[0]] == left_s
+
+
+def test_rounds_end_when_their_moves_are_made():
+    instance = replace(
+        cg.hgsp.generate(cg.hgsp.Level(30, "small", 4.0, (1, 2)), 3),
+        free_s=[9.0, 5.0, 3.0],
+    )
+    start = cg.hgsp.dispatch(instance, cg.hgsp.RULES["edd"])
+    state, draws = state_of(start), rows_of(np.zeros((9, descent.PER_ROUND)))
+    moves = descent.descend(state, 1e-6, 10**6)  # of the first round
+    assert descent.rounds(state_of(start), state, draws, moves) == (0, moves)
+    assert (
+        0
+        < descent.objective(state)
+        < descent.objective(state_of(start))
+        == pytest.approx(start.weighted_tardiness)
+    )
 
 
 @pytest.mark.slow

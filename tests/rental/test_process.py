@@ -228,12 +228,20 @@ def test_the_instance_of_a_suspended_job_is_kept_warm_for_the_next_job():
     assert run.jobs["finish_s"].tolist() == [210, 140]
 
 
-def test_only_the_job_with_the_latest_deadline_is_suspended():
-    jobs = [(0, 3000), (0, 9000), (0, 5000), (10, 200), (10, 4000)]
+@pytest.mark.parametrize(
+    ("jobs", "finish_s"),
+    [
+        # 1 and 2 make room for 3 and 4; 2 goes on first, when 3 or 0 end
+        ([(10, 200), (10, 4000)], [100, 200, 190, 110, 110]),
+        # 3 and 4 need two of three slots each: 0 makes no room for 4
+        ([(10, 200, 1, False, 2), (10, 300, 1, False, 2)], [100, 290, 200, 110, 210]),
+    ],
+)
+def test_only_the_jobs_with_the_latest_deadlines_are_suspended(jobs, finish_s):
+    jobs = [(0, 3000), (0, 9000), (0, 5000), *jobs]
     run = cg.simulate(scenario(jobs, SUSPENSION, AT_ONCE, slots=3), "edf-p")
-    # 1 and 2 make room for 3 and 4; 2 goes on first, when 3 or 0 end
     assert run.jobs["suspensions"].tolist() == [0, 1, 1, 0, 0]
-    assert run.jobs["finish_s"].tolist() == [100, 200, 190, 110, 110]
+    assert run.jobs["finish_s"].tolist() == finish_s
 
 
 def test_no_job_overtakes_one_of_several_gpus_that_does_not_fit():

@@ -141,6 +141,7 @@ def failing(monkeypatch):
     tries = []
 
     def fails(*_, options, **__):
+        assert options.get("time_limit", 0) < 1
         tries.append(options["presolve"])
         return scipy.optimize.OptimizeResult(
             status=4, message="Solve error", x=None, fun=None, mip_dual_bound=None
@@ -157,7 +158,7 @@ def test_a_failure_is_reported_and_other_results_are_kept(failing, caplog):
     """The bound is that of tasks alone: 7 / 1.5 s from 2 on for three of them, and
     5 + 4 / 1.5 - 3.
     """
-    result = solve_exact(HARD)
+    result = solve_exact(HARD, 0.5)
     assert not result.optimal
     assert result.schedule.fault() == ""
     assert result.bound == pytest.approx(3 * (2 + 7 / 1.5) + 5 + 4 / 1.5 - 3)

@@ -75,7 +75,7 @@ def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
     """
     market = known.market
     delays_s = [(least + most) / 2 for least, most in market.delay_s]
-    parts = list(pairwise([*sorted({0.0, *market.change_hours}), 24.0]))
+    parts = list(pairwise([*market.change_hours, 24.0]))
     means_s = []
     for first, end in parts:
         at_s = 3600 * (((first + end) / 2 - market.clock.start_h) % 24)
@@ -93,6 +93,6 @@ def scarce_spans(known: OperatorKnowledge) -> list[tuple[float, float]]:
             spans[-1] = spans[-1][0], end
         else:
             spans.append((first, end))
-    if len(spans) > 1 and spans[0][0] == 0 and spans[-1][1] == 24:
+    if spans and spans[0][0] == 0 and spans[-1][1] == 24:
         spans[-1] = spans[-1][0], 24 + spans.pop(0)[1]
     return spans

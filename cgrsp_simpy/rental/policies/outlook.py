@@ -180,9 +180,9 @@ class Band:
         stock; if stock persists, the slot then works only the rest of the time.
         """
         work_s, low = mean_work_s(self.known, gpu), self.chances[gpu.name][LOW]
-        per_s, good_s = self.recovers_per_s(gpu), 0.0
+        per_s = self.recovers_per_s(gpu)
         avoided = self.known.terms.retry_s is not None and low < 1 - ROUNDING
-        if low and (avoided or per_s):
+        if avoided or per_s:
             good_s, low_s = self.good(gpu).mean_s, sum(self.market.delay_s[LOW]) / 2
             seen = self.market.poll_s is not None and per_s
             avoided = avoided or bool(seen and low_s > 1 / per_s + good_s)

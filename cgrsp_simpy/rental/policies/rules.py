@@ -157,7 +157,7 @@ class Tiers(Rule):
     def __call__(self, view: View) -> list[Job]:
         """Return the first jobs per tier and class, as many as slots are idle."""
         if view.waiting <= 1:
-            return view.first(1)
+            return [*view.queue]
         return [key[4] for key in sorted(self.fronts(view, view.idle_count))]
 
     def fronts(self, view: View, most: int) -> list[Front]:
@@ -209,7 +209,7 @@ class Index(Rule):
     def __call__(self, view: View) -> Iterator[Job]:
         """Yield all waiting jobs in order, lazily."""
         if view.waiting <= 1:
-            yield from view.first(1)
+            yield from view.queue
             return
         index = self.at(view)
         fronts = [

@@ -467,16 +467,16 @@ class Triage:
             while len(slots) < job.gpus and offers:
                 slots.append(offers[soonest(now, kinds())])
                 offers = view.offers_after(offers, slots[-1])
-            if len(slots) < job.gpus:  # no slot for it, and it must not be overtaken
-                break
-            answer.append(assign(job, slots))
-            if reasons is not None:
-                reasons[job.id] = (
-                    f"its wait costs most: {60 * front.index:.2g} USD per minute of"
-                    f" wait and second on a slot; {front.usd:.2g} USD if dispatched now"
-                )
-            taken[front.job_class][front.part] += 1
-            left -= 1
+            if len(slots) == job.gpus:  # if not, no slot is left
+                answer.append(assign(job, slots))
+                if reasons is not None:
+                    reasons[job.id] = (
+                        f"its wait costs most: {60 * front.index:.2g} USD per minute"
+                        f" of wait and second on a slot; {front.usd:.2g} USD if"
+                        " dispatched now"
+                    )
+                taken[front.job_class][front.part] += 1
+                left -= 1
         if again_s < inf:
             look_s = last_look_s(view.known.market, view.now_s, self.look_s)
             answer.append(Wake(view.now_s + max(look_s, again_s)))

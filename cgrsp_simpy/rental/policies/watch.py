@@ -69,11 +69,11 @@ class Watch:
                     break
                 slots.append(best)
                 offers = view.offers_after(offers, best)
-            if len(slots) < job.gpus:
-                break
-            answer.append(assign(job, slots))
-            soon_s = delay_s[slots[0].gpu.name] + view.mean_s(job, slots[0])
-            reasons[job.id] = f"ends first on {slots[0].gpu.name}, in {soon_s:.0f} s"
+            if len(slots) == job.gpus:  # if not, only held slots are left
+                answer.append(assign(job, slots))
+                gpu = slots[0].gpu.name
+                soon_s = delay_s[gpu] + view.mean_s(job, slots[0])
+                reasons[job.id] = f"ends first on {gpu}, in {soon_s:.0f} s"
         if view.waiting > len(answer) and inf in delay_s.values():
             look_s = next_look_s(view.known.market, view.now_s)
             answer.append(Wake(view.now_s + max(self.look_s, look_s)))

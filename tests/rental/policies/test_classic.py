@@ -40,13 +40,22 @@ ORDERS = {
         ("c-mu:late=1.6", [(9000, 1), (99, 3)], [0, 1]),  # .016 against .0167
         ("c-mu:late=1.7", [(9000, 1), (99, 3)], [1, 0]),
     ],
+    "atc and covert by slacks of less than a second": [
+        ("atc:look_ahead=0.01", [(60.5, 1), (100, 3)], [1, 0]),
+        ("covert:look_ahead=0.01", [(60.5, 1), (100, 3)], [1, 0]),
+    ],
     "atc looks ahead by a multiple of the mean time": [
         ("atc", TWICE_AHEAD, [1, 0]),
         ("atc:look_ahead=4", TWICE_AHEAD, [0, 1]),
     ],
+    "watch takes jobs of little laxity, then the shortest, then those that are late": [
+        ("watch", [(9000, 3), (9000, 1), (59, 1), (699, 3), (60, 1)], [4, 3, 1, 0, 2]),
+        ("watch", [(700, 3), (9000, 1)], [1, 0]),
+    ],
     "covert is worth nothing where the slack is all the wait to be expected": [
         ("covert", ONCE_AHEAD, [1, 0]),
         ("covert:look_ahead=4", ONCE_AHEAD, [0, 1]),
+        ("covert", [(60 + 2 * MEAN_S, 1), (100 + 1.95 * MEAN_S, 3)], [1, 0]),
     ],
 }
 
@@ -72,6 +81,19 @@ BY_STOCK = [
 ]
 SOONER, LATER = gpu("fast", 1.0, 100.0), gpu("slow", 1.0, 120.0)
 PLACES = {
+    "spt by the price next to a slot that is free of charge": [
+        # 0.7 x 85 / 60 = 0.992 against 0.7 + 0.3
+        ("spt", [gpu("free", 0.0, 85.0), gpu("fast", 1.0, 60.0)], {}, 0),
+    ],
+    "triage of equal slots to the first": [("triage", [gpu("A"), gpu("B")], {}, 0)],
+    "fifo by the index of a slot": [
+        (
+            "fifo",
+            [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)],
+            {},
+            0,
+        ),
+    ],
     "spt by Eq. 4.1, of speed, price and stock": [
         # 0.7 x 59.7 / 59.7 + 0.3 x 0.46 / 0.27 = 1.2111 against 0.7 x 60.9 / 59.7 + 0.3
         # x 0.27 / 0.27 = 1.0141
@@ -140,18 +162,6 @@ PLACES = {
 )
 def test_a_job_goes_to_the_slot_of_the_policy(rule, policy, slots, job, place):
     assert slot_for(policy, slots, **job) == place, rule
-
-
-# ---- FIFO ----
-
-
-def test_fifo_uses_only_the_index_of_a_slot():
-    assert (
-        slot_for(
-            "fifo", [gpu("dear and slow", 9.0, 900.0, LOW), gpu("good", 0.1, 10.0)]
-        )
-        == 0
-    )
 
 
 # ---- SPT and Balanced ----

@@ -30,6 +30,9 @@ PARAMETERS = [
     ("adaptive:pressure=11", ELEVEN, [10, *range(10)]),
     ("adaptive", [(28800, 1), (699, 3)], [1, 0]),  # a laxity of 599 s is critical
     ("adaptive", [(28800, 1), (700, 3)], [0, 1]),
+    # a tight job goes first, and keeps the other slot, if there is a reserve
+    ("rh:gate=1e9", [(9000, 1), (20_000, 1, True)], [1]),
+    ("rh:gate=1e9,reserve=0", [(9000, 1), (20_000, 1, True)], [0, 1]),
     ("cadr:critical_ratio=5", [(28800, 1), (500, 3)], [1, 0]),
     ("cadr:critical_ratio=5", [(28800, 1), (501, 3)], [0, 1]),
 ]
@@ -37,7 +40,7 @@ PARAMETERS = [
 
 @pytest.mark.parametrize(("policy", "jobs", "taken"), PARAMETERS)
 def test_parameters_move_the_limits_between_the_classes(policy, jobs, taken):
-    """Types of 60, 70 and 100 s; jobs: deadline, complexity."""
+    """Types of 60, 70 and 100 s; jobs: deadline, complexity, tight."""
     assert order(policy, *jobs) == taken
 
 
@@ -55,7 +58,11 @@ RTX = [cg.THESIS_GPUS[3], cg.THESIS_GPUS[0]]  # A4000, 3090
 PLACES = {
     "adaptive critical jobs to the fastest, others to the best by Eq. 4.1": [
         # critical, speed alone: 1.083 against 1
-        ("adaptive", [CHEAP, FAST], {"deadline_s": 600.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 60.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 659.0}, 1),
+        ("adaptive", [CHEAP, FAST], {"deadline_s": 660.0}, 0),
+        ("adaptive:pressure=0", [CHEAP, FAST], {"deadline_s": 660.0}, 1),
+        ("adaptive:pressure=1", [CHEAP, FAST], {"deadline_s": 660.0}, 0),
         # 0.7 x 1.083 + 0.3 = 1.058 against 0.7 + 0.6 = 1.3
         ("adaptive", [CHEAP, FAST], {"deadline_s": 28800.0}, 0),
         # hopeless: like a safe job, 1.083 against 1.2
@@ -132,6 +139,10 @@ DEAR, SLOW = gpu("fast", 4.0, 60.0), gpu("slow", 1.0, 90.0)
         ([stocked(SLOW, MEDIUM), DEAR], {}, 1),  # 0.2 is more than 0.02 USD
         ([stocked(SLOW, MEDIUM), stocked(DEAR, LOW)], {}, 0),
         ([SLOW, DEAR], {"deadline_s": 90.0}, 0),  # due at the very end is in time
+        # a miss of 5 against a rent of 0.5 x 9.5
+        ([SLOW, gpu("dearest", 570.0, 60.0)], {"deadline_s": 80.0}, 1),
+        # Medium stock of 0.2 against 0.5 x 60 x 24.003 / 3600
+        ([gpu("free", 0.0, 90.0, MEDIUM), gpu("dear", 24.003, 60.0)], {}, 0),
         # 80 s are left, too few for the slow slot; 100 s are enough
         ([SLOW, DEAR], {"deadline_s": 180.0, "now_s": 100.0}, 1),
         ([SLOW, DEAR], {"deadline_s": 200.0, "now_s": 100.0}, 0),
@@ -146,9 +157,16 @@ LOW_RATE = 0.01  # per second; 60 s on 3 slots or more: a load of 0.2 or less
 
 def test_a_load_of_exactly_the_gate_closes_it():
     scenario = scenario_of(*[gpu("A")] * 3, rate_per_s=LOW_RATE)
-    queue, load = queue_of(*[(28800,)] * 3), scenario.known().offered_load
-    assert len(decide(f"rh:gate={load!r}", scenario.moment(queue))) == 3
-    assert len(decide(f"rh:gate={nextafter(load, 1)!r}", scenario.moment(queue))) == 2
+    moment = scenario.moment(queue_of((28800,), (28800,), (28900, 1, True)))
+    load = scenario.known().offered_load
+    assert [job for job, _ in decide(f"rh:gate={load!r}", moment)] == [0, 1, 2]
+    # the tight job is the first, and one slot stays idle
+    assert [job for job, _ in decide(f"rh:gate={nextafter(load, 1)!r}", moment)] == [
+        2,
+        0,
+    ]
+    scenario = scenario_of(gpu("A"), rate_per_s=LOW_RATE)  # the only slot
+    assert decide("rh", scenario.moment(moment.queue)) == [(0, 0)]
 
 
 def test_a_reserved_loose_job_is_not_overtaken_by_a_loose_job_of_fewer_gpus():

@@ -14,24 +14,33 @@ NOON_S = 4 * 3600.0  # a run starts at 08:00
 
 
 @pytest.mark.parametrize(
-    ("bands", "spans"),
+    ("bands", "spans", "delays"),
     [
-        (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), [(12, 18)]),
-        (((0, 1.0),), []),
-        (((0, 0.5), (6, 1.3), (20, 0.4)), [(20, 30)]),
+        (((0, 1.3), (8, 0.9), (12, 0.5), (18, 1.0)), [(12, 18)], {}),
+        (((0, 1.3), (12, 0.5)), [], {"delay_s": ((0.0, 0.0),) * 3}),
+        (((0, 1.0),), [], {}),
+        (((0, 0.5), (6, 1.3), (20, 0.4)), [(20, 30)], {}),
         (
             ((0, 1.3), (3, 0.2), (5, 0.3), (7, 1.3), (12, 0.2), (13, 1.3)),
             [(3, 7), (12, 13)],
+            {},
+        ),
+        (
+            ((0, 0.2), (2, 1.3), (10, 0.2), (12, 1.3), (22, 0.2)),
+            [(10, 12), (22, 26)],
+            {},
         ),
     ],
 )
-def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(bands, spans):
-    scenario = replace(DAY, market=cg.Market(cg.Clock(bands, start_h=8)))
+def test_spans_are_those_in_which_provisioning_takes_longer_than_its_mean(
+    bands, spans, delays
+):
+    scenario = replace(DAY, market=cg.Market(cg.Clock(bands, start_h=8), **delays))
     assert scarce_spans(scenario.known()) == spans
 
 
-def decided(*jobs, now_s):
-    return list(LooseLater("fifo")(DAY.moment(jobs, now_s)))
+def decided(*jobs, now_s, day=DAY):
+    return list(LooseLater("fifo")(day.moment(jobs, now_s)))
 
 
 def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
@@ -41,9 +50,19 @@ def test_a_loose_job_waits_for_the_end_of_the_scarcity_if_it_can():
     *answers, wake = decided(patient, urgent, tight, now_s=NOON_S)
     assert [job.id for job, _ in answers] == [1, 2]
     assert isinstance(wake, cg.Wake) and wake.at_s == pytest.approx(NOON_S + 6 * 3600)
-    assert [job.id for job, _ in decided(patient, now_s=NOON_S - 60)] == [0]
+    assert [
+        [job.id for job, _ in decided(patient, now_s=NOON_S + later_s)]
+        for later_s in (-60, 6 * 3600)
+    ] == [[0], [0]]
     assert decided(patient, now_s=NOON_S) == [cg.Wake(wake.at_s)]
     assert [job.id for job, _ in decided(urgent, tight, now_s=NOON_S)] == [1, 2]
+
+
+def test_a_scarcity_over_midnight_ends_in_the_morning():
+    clock = cg.Clock(((0, 0.5), (6, 1.3), (20, 0.4)), start_h=8)
+    job, night = cg.Job(0, 0.0, 1e6), replace(DAY, market=cg.Market(clock))
+    [wake] = decided(job, now_s=18 * 3600, day=night)
+    assert wake.at_s == pytest.approx(22 * 3600)
 
 
 @pytest.mark.parametrize("policy", ["cadr", "edf", "triage"])
@@ -54,7 +73,6 @@ def test_no_loose_job_starts_in_scarce_hours_that_could_be_in_time_after_them(po
         (jobs["dispatch_s"] >= NOON_S) & (jobs["dispatch_s"] < NOON_S + 6 * 3600)
     ]
     fastest_s = DAY.known().fastest_s
-    assert len(jobs) == 300
     for row in scarce:
         spare_s = row["deadline_s"] - fastest_s[row["complexity"] - 1]
         assert row["tight"] or spare_s < NOON_S + 6 * 3600 + 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cgrsp_simpy as cg
@@ -24,7 +24,6 @@ from cgrsp_simpy.rental.policies.outlook import (
     last_look_s,
     mean_work_s,
     next_look_s,
-    rent_usd,
     seen_chances,
 )
 from cgrsp_simpy.rental.policies.triage import after_of
@@ -48,6 +47,7 @@ RANGES = st.tuples(st.floats(0, 900), st.just(0.0) | st.floats(0.01, 900)).map(
 SHARES = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
 
 
+@example([(0.0, 0.0), (30.0, 120.0), (600.0, 7200.0)], [1, 1, 1], 0.0, 0)
 @settings(max_examples=100)
 @given(
     st.lists(RANGES, min_size=3, max_size=3),
@@ -76,7 +76,7 @@ def test_the_delay_at_chances_is_of_the_statuses_that_are_possible():
         7200,
         0.25 * 5 + 0.375 * 75 + 0.375 * 3900,
     )
-    assert delay_of(market.delay_s, (0.4, 0.6, 1e-12)) == (
+    assert delay_of(market.delay_s, (0.4, 0.6, 1e-9)) == (
         ((0.4, 0, 10), (0.6, 30, 120)),
         47.0,
         120,
@@ -311,6 +311,13 @@ def test_a_slot_works_except_while_low_stock_is_waited_out():
         assert Outlook(known_of(**stock)).band(PEAK_S).busy_s[SLOW] == pytest.approx(
             through_s
         )
+    # as long as the delay of Low stock
+    equal = cg.Market(
+        delay_s=((0.0, 0.0), (0.0, 0.0), (1800.0, 1800.0)),
+        stock=(cg.HourlyStock(SLOW, [(0.5, 0.0, 0.5)] * 24, persistence_s=900),),
+        sight="now",
+    )
+    assert Band(known_of(equal), 0.0).busy_s[SLOW] == pytest.approx(work_s + 900)
 
 
 def test_stock_that_does_not_persist_or_is_always_low_does_not_recover():
@@ -370,11 +377,12 @@ def test_the_lines_are_of_the_cheapest_types_and_empty_at_half_their_rate_at_lea
         cheap, both = two_types(0.001).lines[level]
         assert cheap == (
             1,
-            rent_usd(known, SMALL, level),
+            pytest.approx(SMALL.mean_execution_s[level] * 0.36 / 3600),
             pytest.approx(2 * small - 0.001),
         )
         both_spare = 2 * small + large - 0.001
-        assert both == (0, rent_usd(known, LARGE, level), pytest.approx(both_spare))
+        usd = LARGE.mean_execution_s[level] * 3.6 / 3600
+        assert both == (0, pytest.approx(usd), pytest.approx(both_spare))
     # more arrives than they can serve: half of their rate
     for rate_per_s in (1.5 * small, 2 * small + 0.001, 9.0):
         cheap, both = two_types(rate_per_s).lines[0]
@@ -422,16 +430,16 @@ def test_without_persistence_a_moment_follows_the_model_of_its_hour():
 
 def test_low_stock_recovers_or_has_a_better_hour():
     delay, later, band = look(
-        PEAK_S, LOW, seen_s=PEAK_S, persistence_s=900, sight="now"
+        PEAK_S, LOW, seen_s=PEAK_S, persistence_s=9000, sight="now"
     )
     assert delay == delay_of(cg.Market().delay_s, (0, 0, 1))
     assert [each.seen for each in later] == [False, False, True]
-    # at rate .625 / 900, and no later than the better of the hours, in ten hours
-    rate = 0.625 / 900
+    # at rate .625 / 9000, and no later than the better of the hours, in ten hours
+    rate = 0.625 / 9000
     mean_s = (1 - math.exp(-rate * 10 * HOUR)) / rate
     assert later[-1].after_s == pytest.approx(mean_s)
     assert later[-1].delay.mean_s == pytest.approx(band.good(GPU).mean_s)
-    near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=900, sight="now")[1]
+    near = look(END_S - 60, LOW, seen_s=END_S - 60, persistence_s=9000, sight="now")[1]
     assert after_of(near[0], END_S - 60) == pytest.approx(60)
     far_s = (1 - math.exp(-rate * (6 * HOUR + 60))) / rate
     assert near[-1].after_s == pytest.approx(far_s)
@@ -460,7 +468,7 @@ def test_stock_seen_high_long_ago_may_be_low_before_and_after_the_next_poll():
 
 
 def test_low_stock_that_never_recovers_leaves_the_better_hours():
-    always = [(0.0, 0.0, 1.0)] * 12 + [(1.0, 0.0, 0.0)] * 12
+    always = [(1e-10, 0.0, 1 - 1e-10)] * 12 + [(1.0, 0.0, 0.0)] * 12
     own = cg.HourlyStock(SLOW, always)
     market = cg.Market(
         cg.Clock(((0, 1.0),)), stock=(own,), persistence_s=900, sight="now"

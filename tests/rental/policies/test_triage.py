@@ -17,13 +17,22 @@ from support import refusals, several
 import cgrsp_simpy as cg
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.outlook import (
+    NO_DELAY,
     Delay,
     Later,
+    Line,
     Outlook,
     completed,
     expected_work_s,
+    mean_work_s,
 )
-from cgrsp_simpy.rental.policies.triage import Triage, line_of, moment_of, queue_of
+from cgrsp_simpy.rental.policies.triage import (
+    Queue,
+    Triage,
+    line_of,
+    moment_of,
+    queue_of,
+)
 
 HOUR = 3600.0
 # within the peak of the calibrated clock, 4 h to 10 h, in which every type may be Low
@@ -427,11 +436,18 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
     def r_of(queue):
         view = cg.day("hectic", slots=[FAST, FAST]).moment(queue, PEAK_S)
         law, queue = Outlook(view.known).forecasts, queue_of(view.classes)
-        own = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
-        return line_of(own), Definition(policy, view)
+        now = moment_of(law, policy.prices, queue, {}, {}, PEAK_S)
+        wanted = Definition(policy, view)
+        assert [
+            *(now.slot_usd, now.ahead_s, now.wait_usd, now.late_usd, now.miss_usd)
+        ] == pytest.approx(
+            [wanted.second_usd(), wanted.h, wanted.u, wanted.v, wanted.miss]
+        )
+        return line_of(now), wanted
 
-    alike, wanted = r_of([loose(id, 5000, PEAK_S) for id in range(30)])
-    assert alike == pytest.approx(wanted.slot_usd())
+    for left_s in (5000, 0):
+        alike, wanted = r_of([loose(id, left_s, PEAK_S) for id in range(30)])
+        assert alike == pytest.approx(wanted.slot_usd())
     queue = [loose(id, 2000 + 100 * id, PEAK_S) for id in range(30)]
     result, definition = r_of(queue)
     starts_s = [
@@ -447,7 +463,7 @@ def test_r_of_a_long_class_equals_that_of_a_sample():
 # ---- the slot ----
 
 
-CHEAP = cg.GpuType("cheap", 0.3, (60.0,) * 3, 0.6)
+CHEAP = cg.GpuType("cheap", 0.3, (60.0, 60.0, 90.0), 0.6)
 DEAR = cg.GpuType("dear", 10.0, (15.0,) * 3, 0.6)
 
 
@@ -458,24 +474,28 @@ def test_the_mean_execution_time_includes_the_work_repeated_after_preemptions():
     rate_per_s = 30 / 3600
     rng = np.random.default_rng(1)
 
-    def drawn_s(parts_s):
+    def drawn_s(parts_s, restart_s=0.0):
         """Of each part, attempts until one of them is not broken off."""
         total_s = 0.0
         for part_s in parts_s:
             while (life_s := rng.exponential(1 / rate_per_s)) < part_s:
-                total_s += life_s
+                total_s += life_s + restart_s
             total_s += part_s
         return total_s
 
-    for terms, parts_s in (
-        ({}, [60.0]),
+    for values, parts_s in (
+        ({"restart_s": 20.0}, [60.0]),
+        ({"checkpoint_s": 60, "checkpoint_cost_s": 5}, [60.0]),
         ({"checkpoint_s": 25, "checkpoint_cost_s": 5}, [30, 30, 10]),
     ):
-        terms = cg.Terms(preemption=(cg.Preemption(CHEAP.name, 30.0),), **terms)
+        terms = cg.Terms(preemption=(cg.Preemption(CHEAP.name, 30.0),), **values)
         load = cg.PoissonWorkload(9, 0.001)
         day = cg.Scenario("taken", load, (CHEAP, DEAR), (CHEAP, DEAR), terms=terms)
-        expected_s = expected_work_s(day.known(), CHEAP)[0]
-        mean_s = np.mean([drawn_s(parts_s) for _ in range(8_000)])
+        expected_s = np.expm1(rate_per_s * np.array(parts_s)).sum() * (
+            1 / rate_per_s + terms.restart_s
+        )
+        assert expected_work_s(day.known(), CHEAP)[0] == pytest.approx(expected_s)
+        mean_s = np.mean([drawn_s(parts_s, terms.restart_s) for _ in range(8_000)])
         assert expected_s == pytest.approx(mean_s, rel=0.02)
         assert expected_work_s(day.known(), DEAR) == DEAR.mean_execution_s
 
@@ -484,7 +504,7 @@ def test_the_mean_execution_time_includes_the_work_repeated_after_preemptions():
 
 
 def refused(chances, persistence_s=0.0, **terms):
-    """The delays of a type whose Low stock is two hours, or a refusal."""
+    """Forecasts for a type whose Low stock is two hours, or a refusal."""
     stock = (cg.HourlyStock(GPU.name, [(1.0, 0.0, 0.0), *[chances] * 23]),)
     market = cg.Market(
         cg.Clock(((0, 1.0),), 12),
@@ -494,31 +514,49 @@ def refused(chances, persistence_s=0.0, **terms):
     )
     load, terms = cg.PoissonWorkload(9, 0.001), cg.Terms(**terms)
     day = cg.Scenario("refused", load, (GPU,), (GPU,), market=market, terms=terms)
-    return Outlook(day.known()).band(0.0).delays[GPU.name]
+    return Outlook(day.known()).band(0.0)
 
 
 def test_a_refusal_lasts_until_an_attempt_finds_other_stock():
     chances, good_s = (0.5, 0.25, 0.25), 5 * 2 / 3 + 60 / 3
     recovers_s = 90 / -np.expm1(-90 * 0.75 / 1800)
-    results = [
-        refused(chances),
-        refused(chances, retry_s=90),
-        refused(chances, 1800, retry_s=90),
+    bands = [
+        refused(chances, persistence_s, **terms)
+        for chances, persistence_s, terms in (
+            (chances, 0, {}),
+            (chances, 0, {"retry_s": 90}),
+            (chances, 1800, {"retry_s": 90}),
+            # a day on average, which is the most
+            (chances, 0, {"retry_s": 0.75 * 86_400}),
+            # never refused
+            ((2 / 3, 1 / 3, 0.0), 0, {"retry_s": 90}),
+        )
     ]
-    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s
+    results = [band.delays[GPU.name] for band in bands]
+    waits_s = 7200, 90 / 0.75 + good_s, recovers_s + good_s, 86_400, good_s
     assert [delay.mean_s for delay in results] == pytest.approx(
         [0.75 * good_s + 0.25 * wait_s for wait_s in waits_s]
     )
     # a refusal holds no slot
     assert [delay.held_s for delay in results] == pytest.approx(
-        [results[0].mean_s, good_s, good_s]
+        [results[0].mean_s, *[good_s] * 4]
     )
+    # with persistence, the slot works only while stock is not Low
+    work_s = mean_work_s(bands[0].known, GPU)
+    assert [
+        (work_s + delay.held_s) / band.busy_s[GPU.name]
+        for delay, band in zip(results, bands)
+    ] == pytest.approx([1, 1, 0.75, 1, 1])
 
 
-@pytest.mark.parametrize("retry_s", [1e-6, 60.0, 1e9])
-def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s):
-    certain = refused((0.0, 0.0, 1.0), retry_s=retry_s)
-    assert certain.mean_s == pytest.approx(max(86_400, retry_s)) and certain.held_s == 0
+@pytest.mark.parametrize(
+    ("retry_s", "high"), [(1e-6, 0.0), (60.0, 0.0), (60.0, 1e-9), (1e9, 0.0)]
+)
+def test_an_hour_of_certain_low_stock_refuses_orders_for_at_most_a_day(retry_s, high):
+    certain = refused((high, 0.0, 1 - high), retry_s=retry_s)
+    delay, most_s = certain.delays[GPU.name], max(86_400, retry_s)
+    assert (delay.mean_s, delay.held_s) == (pytest.approx(most_s), 0)
+    assert certain.busy_s[GPU.name] > most_s
 
 
 def test_jobs_do_not_wait_for_the_end_of_a_scarcity_if_low_stock_is_refused():
@@ -583,11 +621,30 @@ test_wrong_parameters_are_named_in_one_line = refusals(
 THEN = Delay((), 30.0, 90.0, 30.0)
 NOW = SimpleNamespace(
     now_s=100.0,
-    queue=None,
+    queue=queue_of([]),
     delays=[THEN, THEN._replace(mean_s=20.0), THEN._replace(mean_s=20.0)],
     wait_usd=1.0,
     late_usd=2.0,
+    miss_usd=0.0,
+    slot_usd=1.0,
+    later=[[Later(50.0, THEN, True)]],
+    band=0,
+    forecasts=SimpleNamespace(
+        work_s=[[100.0], [47.0]] * 2,  # cold and warm
+        rent_usd=[[0.0], [0.0]] * 2,
+        billed_usd_per_h=[3600.0] * 4,
+        starts_s=[0.0],
+        rates=[0.02],
+        done=[0.0, 1728.0],
+        lines=[[[Line(kind, rent_usd=0.0, spare=1.0) for kind in (0, 1)]]],
+        delays=[[NO_DELAY, NO_DELAY._replace(held_s=1.0)]],
+    ),
 )
+
+
+def front(usd):
+    """A job that takes 100 s and has 50 s left; usd: its cost if dispatched now."""
+    return SimpleNamespace(offer=0, level=0, usd=usd, weight=1.0, deadline_s=150.0)
 
 
 @pytest.mark.parametrize(
@@ -601,7 +658,37 @@ NOW = SimpleNamespace(
         (triage.late_then(NOW, 210.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 50)),
         (triage.late_then(NOW, 150.0, 100.0, Later(50.0, THEN, True), 50.0), (1, 130)),
         (triage.late_then(NOW, 200.0, 100.0, Later(0.0, THEN, True), 0.0), (0, 0)),
+        # 3 jobs are completed from 150 to 300 s
+        (
+            triage.late_then(NOW, 400.0, 100.0, Later(50.0, THEN), 50.0),
+            (erfc((3 - 1) / 2) / 2, 0),
+        ),
+        # one of the jobs that still wait is due earlier
+        (
+            triage.late_then(
+                SimpleNamespace(
+                    **vars(NOW)
+                    | {"queue": Queue([[50.0, 200.0, 500.0]], [1], [3], [1], [0], [0])}
+                ),
+                *(400.0, 100.0, Later(50.0, THEN), 50.0),
+            ),
+            (erfc((3 - 2) / sqrt(2) / 2) / 2, 0),
+        ),
         (triage.rate_usd(NOW, -1e9, 1.0), 3),  # late for certain
+        # held for 50 s and a billed delay of 30 s, it ends 130 s late: 80 + 30 + 2 x
+        # 130 USD
+        (triage.saves(NOW, front(370.0), [0], Later(50.0, THEN, True), 50.0, 0.0), 0),
+        (triage.saves(NOW, front(370.1), [0], Later(50.0, THEN, True), 50.0, 0.0), 1),
+        # a billed delay of 30 s, 80 s of lateness, and others wait for 130 s
+        (triage.service_usd(NOW, front(0.0), 0), (30 + 30 + 2 * 80 + 130, 220)),
+        # a slot on which it takes 47 s is free in 3 s, and bills a second more
+        (triage.cheaper(NOW, front(4.0), [0], 3), 0),
+        (triage.cheaper(NOW, front(4.1), [0], 3), 1),
+        (triage.held(NOW, front(4.0), [0], 0.0, 3), -1),
+        (triage.held(NOW, front(4.1), [0], 0.0, 3), inf),
+        (triage.held(NOW, front(370.1), [0], 0.0, 3), 0),
+        (triage.cheaper(NOW, front(4.1), [0, 1], 3), 0),  # one is idle
+        (triage.cheaper(NOW, front(4.1), [0, 3], 3), 0),  # a warm one is
         (triage.soonest(NOW, [0, 2, 1]), 1),
         (triage.soonest(NOW, [2, 1, 0]), 0),
     ],

@@ -1,6 +1,7 @@
 """The policy that watches stock: what it holds, and when it looks again."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.market.model import CLOCKS
 from cgrsp_simpy.rental.policies.watch import expected_s
 
-GPU = cg.THESIS_GPUS[0]
+GPU, QUICK = cg.THESIS_GPUS[0], cg.THESIS_GPUS[3]
 
 # ---- the policy that watches ----
 
@@ -125,33 +126,24 @@ def test_a_slot_is_held_if_recovery_takes_less_than_low_stock(scales, more_s, he
 
 
 @pytest.mark.parametrize(
-    ("sight", "now_s", "expected"),
-    [("poll:50", 130.0, 30), ("poll:50", 100.0, 50), ("now", 7.0, 30)],
+    ("policy", "sight", "now_s", "expected", "slots"),
+    [
+        ("watch", "poll:50", 130.0, [30], [GPU]),
+        ("watch", "poll:50", 100.0, [50], [GPU]),
+        ("watch:urgent_s=0", "now", 7.0, [30], [GPU]),
+        ("watch:look_s=0.5", "now", 7.0, [0.5], [GPU]),
+        ("watch", "now", 7.0, [], [GPU, QUICK]),  # nothing waits for the slot held
+    ],
 )
 def test_watch_looks_again_when_the_stock_is_polled_again_but_not_too_soon(
-    sight, now_s, expected
+    policy, sight, now_s, expected, slots
 ):
     day, job = offered(1000.0, 300.0, sight=sight)
-    views = (day.moment([job], now_s, seed=seed) for seed in range(99))
+    views = (
+        replace(day, slots=slots, gpus=slots).moment([job], now_s, seed=seed)
+        for seed in range(99)
+    )
     low = next(view for view in views if view.status(view.idle[0]) == cg.Status.LOW)
-    assert cg.make_policy("watch")(low) == [cg.Wake(now_s + expected)]
-
-
-def test_watch_may_hurry_no_job_for_its_deadline():
-    assert cg.make_policy("watch:urgent_s=0").urgent_s == 0
-
-
-def test_jobs_that_a_deadline_presses_go_first_then_the_shortest_then_the_doomed():
-    day = cg.day("quiet", slots=1)
-    jobs = [
-        cg.Job(0, 0.0, 1e5, 3),
-        cg.Job(1, 0.0, 1e5, 1),
-        cg.Job(2, 0.0, 50.0, 1),  # cannot end in time
-        cg.Job(3, 0.0, 600.0, 3),
-    ]
-    order = []
-    while jobs:
-        [(job, _)] = cg.make_policy("watch")(day.moment(jobs))
-        order.append(job.id)
-        jobs.remove(job)
-    assert order == [3, 1, 0, 2]
+    answer = cg.make_policy(policy)(low)
+    wakes = [each.at_s - now_s for each in answer if isinstance(each, cg.Wake)]
+    assert (wakes, len(answer)) == (expected, 1)

@@ -657,6 +657,7 @@ REFUSED = [
             " commas? (delimiter=';' in Python, 'log.delimiter=;' on the command line)"
         ),
     ),
+    ("Submit;Start\n1;5\n", "are its cells separated by ';', not by commas?"),  # 2 of 4
     ("when\ttook\n1\t5\n", "are its cells separated by 'tab', not by commas?"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),

@@ -397,6 +397,12 @@ CASES = {
         {"tz": "UTC"},
         {"service_s": [60, 120], "ready_s": [0, 3000]},
     ),
+    "an ambiguous time, and one whose offset is recorded": (
+        "a.csv",
+        HEAD + "2025-10-26 02:30:00,9\n2025-10-26 02:30:00+01:00,5\n",
+        {"tz": "Europe/Berlin"},
+        {"ready_s": [0, 3600], "said": "1 ambiguous time because of a clock change"},
+    ),
     "dates without a time of day": (
         "a.csv",
         "when,service_s\n2026-03-02,9\n2026-03-02 09:00,5\n2026-03-03,5\n2026-3,5\n",

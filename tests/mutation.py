@@ -151,13 +151,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/loop.py",
         "number.open = 2",
     ): "any number but 0 is true",
-    **dict.fromkeys(
-        [
-            ("rental/kernel/loop.py", f"comes(run, {leaf}, math.inf, 1)")
-            for leaf in ("first", "slot", "leaf", "len(run.fleet) + 1")
-        ],
-        "events that never come have no order",
-    ),
     (
         "hgsp/exact.py",
         "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
@@ -246,10 +239,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "the first key is compared with none",
     ),
     (
-        "rental/kernel/loop.py",
-        "comes(run, len(run.fleet), math.inf, 1)",
-    ): "events that never come have no order",
-    (
         "hgsp/instance.py",
         "number > 1 and number % (3 * n) == 0,",
     ): "a positive multiple of 3 is more than 1",
@@ -326,10 +315,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/process.py",
         "run.view._closed.setdefault(number, 1.0)",
     ): "a slot that is closed at the start has no job until it opens: no time is read",
-    (
-        "rental/kernel/loop.py",
-        "comes(run, leaf, now_s, -2)",
-    ): "any negative order is before all others",
     (
         "rental/kernel/loop.py",
         "elif leaf >= len(run.fleet):",

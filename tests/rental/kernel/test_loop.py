@@ -229,8 +229,10 @@ def test_jobs_of_a_state_start_on_the_first_idle_slots():
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize(("policy", "free_types"), [("fifo", True), ("rh", False)])
-def test_compiled_runs_from_states_equal_simpy(policy, free_types):
+@pytest.mark.parametrize(
+    ("policy", "free_types", "last_s"), [("fifo", True, 2150.0), ("rh", False, 2000.0)]
+)
+def test_compiled_runs_from_states_equal_simpy(policy, free_types, last_s):
     """Jobs of up to three GPUs that run, and some that are provisioned."""
     day = replace(
         tied(7, free_types, 3),
@@ -238,7 +240,10 @@ def test_compiled_runs_from_states_equal_simpy(policy, free_types):
         service=cg.Service(),
     )
     whole = subject_of(day).run(policy, 0, engine="simpy")
-    for at_s, wake_s in ((70.0, None), (70.0, 120.0), (200.0, None)):
+    for at_s, wake_s in (
+        *((70.0, None), (70.0, 120.0), (200.0, None)),
+        (last_s, last_s + 10),  # no job waits
+    ):
         state = replace(whole.state(at_s), wake_s=wake_s)
         assert equal(state.resumed(day), policy, 1)
 

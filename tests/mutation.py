@@ -109,6 +109,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "return path or Path(path)",
     ): "only compiled functions have a path",
     (
+        "base/compiled.py",
+        'how = {"forceinline": False, **CALLEE}',
+    ): "inlined or not, a function computes the same",
+    (
         "rental/kernel/rules.py",
         "best, row, gpus, nth = 0, 1, 0, 0",
     ): "the first turn of the loop sets the row",

@@ -473,6 +473,12 @@ CASES = {
         )
         for first, last in ((46083.5, 46083.5), (36525, 36526.5), (73051, 73051.5))
     },
+    "submissions over the mean run time are none of Excel": (
+        "a.csv",
+        HEAD + "46083.5,1\n46084.5,1\n",
+        {},
+        {"service_s": [1, 1]},
+    ),
     "0 among Unix times": (
         "a.csv",
         HEAD + "0,5\n1772442000,5\n",

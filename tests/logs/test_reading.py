@@ -352,7 +352,7 @@ CASES = {
         "a.swf",
         swf((1, 0, -1, 50, 4), (2, 5, -1, -1, 4)),
         {},
-        {"ids": "1", "wait_s": [None], "left_out": {"no run time": 1}},
+        {"rows": 2, "ids": "1", "wait_s": [None], "left_out": {"no run time": 1}},
     ),
     "a named zone in the header": (
         "a.swf",
@@ -444,7 +444,7 @@ CASES = {
         "a.csv",
         HEAD + '"1,234",9\n5,8\n',
         {},
-        {"service_s": [8], "bad": "must be"},
+        {"rows": 2, "service_s": [8], "bad": "must be"},
     ),
     "two columns with one name": (
         "a.csv",
@@ -652,6 +652,7 @@ def test_an_unusual_log_is_read_correctly(file, caplog, name):
     values = {
         "ids": ",".join(log.tags["job_id"]),
         "left_out": log.report.counts,
+        "rows": log.report.rows,
         "format": log.format,
         "start": log.start and log.start.isoformat(),
     }

@@ -125,6 +125,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "run.at_s[other] == run.at_s[least] and run.order[other] <= run.order[least]",
     ): "no two events that come have the same order",
     (
+        "rental/kernel/queue.py",
+        "run.number.order += 2",
+    ): "only which order is less is read",
+    (
         "rental/kernel/rules.py",
         "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
     ): "the first variate holds from the begin",

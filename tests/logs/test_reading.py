@@ -415,6 +415,12 @@ CASES = {
         {"tz": "Europe/Berlin", "strict": True},
         "submit_s(='0001-01-01 00:00:00') must be a time of the form",
     ),
+    "a column that is a number": (
+        "a.csv",
+        HEAD + "1,1\n",
+        {"columns": {"submit": 3}},
+        "column for submit(=3) must be the name of a column of the file",
+    ),
     "an unknown zone": ("a.csv", HEAD + "1,1\n", {"tz": "Mars"}, "tz(='Mars') must be"),
     "a byte order mark, CRLF and quoted numbers": (
         "a.csv",
@@ -445,6 +451,18 @@ CASES = {
         HEAD + '"1,234",9\n5,8\n',
         {},
         {"rows": 2, "service_s": [8], "bad": "must be"},
+    ),
+    "the greatest number that is allowed": (
+        "a.csv",
+        HEAD + "0,1e15\n",
+        {},
+        {"service_s": [1e15]},
+    ),
+    "a row of blank cells is a row": (
+        "a.csv",
+        HEAD + "0,9\n,\n",
+        {},
+        {"rows": 2, "service_s": [9], "left_out": {"no run time": 1}},
     ),
     "two columns with one name": (
         "a.csv",

@@ -130,6 +130,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "only which order is less is read",
     (
         "rental/kernel/rules.py",
+        "run.rank[job_class, 0, 1] = run.answer[0]",
+    ): "the other number of a rank is 0 in all classes",
+    (
+        "rental/kernel/rules.py",
         "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
     ): "the first variate holds from the begin",
     (

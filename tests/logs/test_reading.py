@@ -252,6 +252,12 @@ CASES = {
         {},
         {"ids": "1", "bad": "must be at or after Start"},
     ),
+    "resources in another form, before a row in this form": (
+        "a.txt",
+        sacct(ONE.replace(GPU, "cpu"), TWO),
+        {},
+        {"ids": "2", "gpus": [1], "bad": "AllocTRES(='cpu') must be in the form cpu=8"},
+    ),
     # ---- Slurm: parts, names, delimiters, headers ----
     "a heterogeneous job is one job": (
         "a.txt",

@@ -120,14 +120,14 @@ def test_work_is_scaled_by_recorded_clock_speeds(
     """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock,
     stays.
     """
-    tasks = [task(name, seconds=4) for name in "abcd"]
-    for each, machine in zip(tasks, ("slow", "fast", "odd")):
+    tasks = [task(name, seconds=4) for name in "abcde"]
+    for each, machine in zip(tasks, ("slow", "fast", "odd", "off")):
         each["machine"] = machine
-    clocks = (("slow", {"speed": 1000}), ("fast", {"speed": 2000}), ("odd", {}))
-    machines = [{"nodeName": name, "cpu": cpu} for name, cpu in clocks]
+    clocks = (("slow", 1000), ("fast", 2000), ("odd", None), ("off", 0))
+    machines = [{"nodeName": name, "cpu": {"speed": mhz}} for name, mhz in clocks]
     log = workflow(*tasks)
     log["workflow"]["machines"] = machines
-    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4]
+    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4, 4]
     later = {
         "schemaVersion": "1.5",
         "workflow": {

@@ -6,7 +6,6 @@ import math
 import tomllib
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from support import check_refused, refusals
 
@@ -138,13 +137,22 @@ def test_a_scenario_of_any_module_survives_a_file(scenario):
 def test_columns_survive_a_file():
     jobs = cg.waiting.ListedJobs([0.0, 1.0], [2.0, 3.5], [1, 2], [0.0, 4.0])
     back = read(cg.waiting.Scenario(jobs)).source
-    assert np.array_equal(back.run_s, jobs.run_s)
-    assert back.cores.tolist() == [1, 2]
+    assert (back.run_s.tolist(), back.cores.tolist()) == ([2.0, 3.5], [1, 2])
+    check_refused(
+        lambda: part_of(cg.waiting.Scenario, {"source": {"kind": "Path"}}, ""),
+        "unknown kind of source 'Path'",
+    )
 
 
 def test_a_schema_follows_from_the_declarations():
-    assert schema(Oven)["required"] == ["name"]
     entries = schema(Oven)["properties"]
+    assert schema(Oven) == {
+        "title": "Oven",
+        "type": "object",
+        "properties": entries,
+        "required": ["name"],
+        "additionalProperties": False,
+    }
     assert entries["name"] == {"type": "string", "description": "What it is called."}
     loaves = entries["tray"]["properties"]["loaves"]
     assert loaves.items() >= {"type": "integer", "minimum": 1}.items()

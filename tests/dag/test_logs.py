@@ -2,6 +2,7 @@
 
 import logging
 import re
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -120,14 +121,16 @@ def test_work_is_scaled_by_recorded_clock_speeds(
     """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock,
     stays.
     """
-    tasks = [task(name, seconds=4) for name in "abcde"]
-    for each, machine in zip(tasks, ("slow", "fast", "odd", "off")):
+    tasks = [task(name, seconds=4) for name in "abcdefg"]
+    for each, machine in zip(tasks, ("slow", "fast", "odd", "off", "one", "inf")):
         each["machine"] = machine
-    clocks = (("slow", 1000), ("fast", 2000), ("odd", None), ("off", 0))
-    machines = [{"nodeName": name, "cpu": {"speed": mhz}} for name, mhz in clocks]
+    clocks = {"slow": 1000, "fast": 2000, "odd": None, "off": 0, "one": 1, "inf": inf}
+    machines = [
+        {"nodeName": name, "cpu": {"speed": mhz}} for name, mhz in clocks.items()
+    ]
     log = workflow(*tasks)
     log["workflow"]["machines"] = machines
-    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4, 4]
+    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4, 0.002, 4, 4]
     later = {
         "schemaVersion": "1.5",
         "workflow": {

@@ -167,6 +167,7 @@ def test_few_simultaneous_jobs_on_warm_instances_equal_simpy():
             slots=drawn.randint(1, 2 if case < 12 else 5),
             free_types=drawn.random() < 0.7,
             terms=cg.Terms(warm_s=1e4),
+            persistence_s=600.0 * (case == 20),
         )
         cases.append(replace(day, workload=cg.JobList(jobs)))
     assert differing(cases, ["triage", "cadr"], range(1)) == []
@@ -220,12 +221,13 @@ def test_a_state_with_other_jobs_than_the_workload_is_not_compiled(unlike):
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
-    ("jobs", "runs", "slots"), [((5, 6), [1], [1, 0, 2]), ((5,), [0, 1], [0, 1, 2])]
+    ("jobs", "runs", "slots", "wake_s"),
+    [((5, 6), [1], [1, 0, 2], 1), ((5,), [0, 1], [0, 1, 2], 2)],
 )
-def test_jobs_of_a_state_start_on_the_first_idle_slots(jobs, runs, slots):
+def test_jobs_of_a_state_start_on_the_first_idle_slots(jobs, runs, slots, wake_s):
     waiting = [{"id": job, "submit_s": 0, "deadline_s": 9e3} for job in jobs]
     running = [STATE["running"][job] for job in runs]
-    more = {"slots": ["RTX 3090"] * 3, "running": running, "wake_s": 1}
+    more = {"slots": ["RTX 3090"] * 3, "running": running, "wake_s": wake_s}
     model, run = from_state(cg.day("quiet"), waiting, "fifo", **more)
     assert np.array_equal(run.jobs, cg.simulate(model, "fifo", 1, engine="simpy").jobs)
     assert run.jobs["slot"].tolist() == slots

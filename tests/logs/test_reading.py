@@ -503,6 +503,12 @@ CASES = {
         {},
         {"service_s": [1, 1]},
     ),
+    "submissions over the most years that are allowed": (
+        "a.csv",
+        HEAD + "0,5\n1577880000,5\n",
+        {},
+        {"ready_s": [0, 1_577_880_000]},
+    ),
     "0 among Unix times": (
         "a.csv",
         HEAD + "0,5\n1772442000,5\n",

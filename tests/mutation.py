@@ -109,6 +109,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "return path or Path(path)",
     ): "only compiled functions have a path",
     (
+        "base/table.py",
+        'return f"{value:,.4g}" if abs(value) < 1001 else f"{value:,.0f}"',
+    ): "four digits of such a number are its whole part",
+    (
+        "base/metric.py",
+        "return kind in PLAIN and (issubclass(kind, Enum) and in_package)",
+    ): "values of these types are examined one by one with the same result",
+    (
         "base/compiled.py",
         'how = {"forceinline": False, **CALLEE}',
     ): "inlined or not, a function computes the same",

@@ -109,6 +109,18 @@ EQUAL: dict[tuple[str, str], str] = {
         "return path or Path(path)",
     ): "only compiled functions have a path",
     (
+        "base/table.py",
+        'return f"{value:,.4g}" if abs(value) < 1001 else f"{value:,.0f}"',
+    ): "four digits of such a number are its whole part",
+    (
+        "base/metric.py",
+        "return kind in PLAIN and (issubclass(kind, Enum) and in_package)",
+    ): "values of these types are examined one by one with the same result",
+    (
+        "base/compiled.py",
+        'how = {"forceinline": False, **CALLEE}',
+    ): "inlined or not, a function computes the same",
+    (
         "rental/kernel/rules.py",
         "best, row, gpus, nth = 0, 1, 0, 0",
     ): "the first turn of the loop sets the row",
@@ -120,6 +132,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/queue.py",
         "run.at_s[other] == run.at_s[least] and run.order[other] <= run.order[least]",
     ): "no two events that come have the same order",
+    (
+        "rental/kernel/queue.py",
+        "run.number.order += 2",
+    ): "only which order is less is read",
+    (
+        "rental/kernel/rules.py",
+        "run.rank[job_class, 0, 1] = run.answer[0]",
+    ): "the other number of a rank is 0 in all classes",
     (
         "rental/kernel/rules.py",
         "epoch = bisect(epochs_s, at_s, 1, len(epochs_s), True) - 1",
@@ -151,13 +171,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/kernel/loop.py",
         "number.open = 2",
     ): "any number but 0 is true",
-    **dict.fromkeys(
-        [
-            ("rental/kernel/loop.py", f"comes(run, {leaf}, math.inf, 1)")
-            for leaf in ("first", "slot", "leaf", "len(run.fleet) + 1")
-        ],
-        "events that never come have no order",
-    ),
     (
         "hgsp/exact.py",
         "(dict.fromkeys(self._x[i], 1.0), 1.0, 1.1),  # Eq. 2",
@@ -245,10 +258,6 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "the first key is compared with none",
     ),
-    (
-        "rental/kernel/loop.py",
-        "comes(run, len(run.fleet), math.inf, 1)",
-    ): "events that never come have no order",
     (
         "hgsp/instance.py",
         "number > 1 and number % (3 * n) == 0,",
@@ -371,10 +380,6 @@ EQUAL: dict[tuple[str, str], str] = {
         "rental/process.py",
         "run.view._closed.setdefault(number, 1.0)",
     ): "a slot that is closed at the start has no job until it opens: no time is read",
-    (
-        "rental/kernel/loop.py",
-        "comes(run, leaf, now_s, -2)",
-    ): "any negative order is before all others",
     (
         "rental/kernel/loop.py",
         "elif leaf >= len(run.fleet):",

@@ -193,7 +193,7 @@ class StepTable:
                 cells[row.phase].setdefault((row.batch, row.tokens), []).append(row.ms)
         for phase, times_ms in cells.items():
             require(
-                len(times_ms) > 0,
+                bool(times_ms),
                 f"rows of phase {phase}",
                 0,
                 f"at least one for {gpu} x {degree}",
@@ -305,7 +305,7 @@ def read_steps(path: str | Path, model: str | None = None) -> StepTable:
             }
             step = make(kind, cells, f"line {line}")
             steps += [step] if isinstance(step, Measured) else step.steps()
-        require(len(steps) > 0, "rows", 0, "at least one")
+        require(bool(steps), "rows", 0, "at least one")
         return StepTable(tuple(steps))
 
 

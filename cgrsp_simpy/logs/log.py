@@ -411,6 +411,7 @@ class Clock:
         if self.stamped is None:
             kinds = (self._is_stamp(text, column) for text in present.values())
             self.stamped = next((kind for kind in kinds if kind is not None), None)
+            self.unsure = 0  # the first time is read again below
         if self.stamped is False:
             return field.numbers(column, texts)
         stamps = {row: tried(self.read, text.strip()) for row, text in present.items()}

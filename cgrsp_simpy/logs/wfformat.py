@@ -105,7 +105,7 @@ def _with_speeds(tasks: list[Any], run: dict[str, Any]) -> list[Any]:
         several = entry.get("machines")
         first = several[0] if isinstance(several, list) and several else None
         speed = speeds.get(str(entry.get("machine", first)))
-        answer.append({**entry, "speed_mhz": speed} if speed else task)
+        answer.append(task if speed is None else {**entry, "speed_mhz": speed})
     return answer
 
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from cgrsp_simpy.base.table import Table, digits, html_text, progress, visible
+from cgrsp_simpy.base.checks import cut
+from cgrsp_simpy.base.table import Table, digits, html_text, progress, rounded, visible
 
 AWKWARD = Table(
     "10 % of a_b & c: ± 95 %",
@@ -26,6 +27,10 @@ AWKWARD = Table(
         (digits(0.0), ".2f"),
         (digits(1e-6), ".7f"),
         (digits(9.9e-7), ".1e"),
+        (rounded(3.25, 0.5), "3.25 ± 0.50"),
+        (rounded(3.25, 0.0), "3.25"),
+        (cut("a" * 400), "a" * 400),
+        (cut("a" * 401), "a" * 200 + "..." + "a" * 20),
     ],
 )
 def test_texts_of_numbers_and_of_control_characters(text, expected):

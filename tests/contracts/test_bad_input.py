@@ -541,6 +541,11 @@ def test_an_unusable_log_gives_a_one_line_error(refused, tmp_path, caplog):
             {0.0: 5.0},
             ["12 bad rows", "line 3", "line 12", "and 2 more, at lines 13, 14"],
         ),
+        (  # the lines of ten others are listed
+            HEADER + "0,5\n" + "0,x\n" * 21,
+            {0.0: 5.0},
+            ["21 bad rows", "and 11 more, at lines 13, 14", "20, 21, 22, ..."],
+        ),
         (  # line breaks within quotes count
             'submit_s,service_s,job_id\n0,5,"two\nlines"\n1,x,b\n',
             {0.0: 5.0},
@@ -552,7 +557,7 @@ def test_an_unusable_log_gives_a_one_line_error(refused, tmp_path, caplog):
             ["out of order", "line 4", "sorted"],
         ),
     ],
-    ids=["bad rows", "many", "line breaks", "out of order"],
+    ids=["bad rows", "many", "more", "line breaks", "out of order"],
 )
 def test_changes_to_a_log_are_reported_with_their_lines(
     text, kept, words, file, caplog

@@ -220,7 +220,8 @@ def test_a_page_needs_nothing_else_and_is_the_same_each_time(tmp_path):
 def test_a_run_without_length_has_a_page():
     visits = np.array([(0, 0.0, 0.0, 0.0, np.nan)], VISIT)
     made = Timeline("x", ("a",), (1.0,), np.array([], CLAIM), visits)
-    assert decoded(data_of(made)["runs"][0]) == (
+    assert (made.end_s, *decoded(data_of(made)["runs"][0])) == (
+        0,
         {},
         {0: (0, 0, 0, pytest.approx(np.nan, nan_ok=True))},
     )

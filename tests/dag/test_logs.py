@@ -2,6 +2,7 @@
 
 import logging
 import re
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ def test_the_earlier_names_give_the_same_graph(file):
         earlier(each | {"files": [earlier(one) for one in each["files"]]})
         for each in (SPLIT, JOIN)
     ]
-    tasks[1]["memory"] = 1500.001
+    tasks[1]["memory"] = 2000.0  # rounded up to 2 MB, as 1500.001
     old, new = (
         read_wfformat(file(workflow(*each, version=version)))
         for each, version in ((tasks, "1.3"), ((SPLIT, JOIN), "1.4"))
@@ -120,14 +121,16 @@ def test_work_is_scaled_by_recorded_clock_speeds(
     """4 s at 1 GHz are 2 s at 2 GHz; what is on no machine, or on one without a clock,
     stays.
     """
-    tasks = [task(name, seconds=4) for name in "abcd"]
-    for each, machine in zip(tasks, ("slow", "fast", "odd")):
+    tasks = [task(name, seconds=4) for name in "abcdefg"]
+    for each, machine in zip(tasks, ("slow", "fast", "odd", "off", "one", "inf")):
         each["machine"] = machine
-    clocks = (("slow", {"speed": 1000}), ("fast", {"speed": 2000}), ("odd", {}))
-    machines = [{"nodeName": name, "cpu": cpu} for name, cpu in clocks]
+    clocks = {"slow": 1000, "fast": 2000, "odd": None, "off": 0, "one": 1, "inf": inf}
+    machines = [
+        {"nodeName": name, "cpu": {"speed": mhz}} for name, mhz in clocks.items()
+    ]
     log = workflow(*tasks)
     log["workflow"]["machines"] = machines
-    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4]
+    assert read_wfformat(file(log)).work_tflop.tolist() == [2, 4, 4, 4, 0.002, 4, 4]
     later = {
         "schemaVersion": "1.5",
         "workflow": {

@@ -115,7 +115,9 @@ GOOD = "2023-11-16 18:17:03.9799600,1000,10\n2023-11-16 18:17:04.9799600,1001,0\
 
 
 def test_a_log_gives_arrivals_and_tokens_and_the_requested_weights(log_of):
-    requests = read_requests(log_of(HEAD + GOOD), weight="short")
+    requests = read_requests(
+        log_of(HEAD + GOOD), weight="short", window="2023-11-16 18:17:2023-11-17"
+    )
     assert requests.arrival_s.tolist() == [0, 1]
     tokens = requests.prompt_tokens.tolist(), requests.output_tokens.tolist()
     assert tokens == ([1000, 1001], [10, 1])  # no token counts as one

@@ -88,11 +88,16 @@ def test_rows_have_the_times_and_the_replica_of_each_request():
 
 def test_a_single_request_takes_the_predicted_time():
     """The sum over a context that grows is as often that of its middle."""
-    for steps, within in (
-        (llama2_70b(), 0.01),
-        (Roofline(bandwidth_gb_per_s=100.0), 1e-5),
+    for source, steps, within in (
+        (cg.llm.Offered(20, rate_per_s=1e-3), llama2_70b(), 0.01),
+        (cg.llm.Offered(20, rate_per_s=1e-3), Roofline(bandwidth_gb_per_s=100.0), 1e-5),
+        (
+            cg.llm.RequestList([0], [9], [1], [1]),
+            Roofline(bandwidth_gb_per_s=100.0),
+            1e-9,
+        ),
     ):
-        scenario = cg.llm.Scenario(cg.llm.Offered(20, rate_per_s=1e-3), steps=steps)
+        scenario = cg.llm.Scenario(source, steps=steps)
         jobs = subject_of(scenario).run("fifo", 1).jobs
         # of longer ones chunks are not as long as the whole
         own = jobs[jobs["prompt_tokens"] <= scenario.service.chunk_tokens]

@@ -591,6 +591,7 @@ def test_two_modules_that_read_one_swf_see_the_same_jobs(tmp_path_factory, rows)
     timed = [place for place, run_s in enumerate(waiting.run_s) if run_s]
     # a job of 0 s is left out by those whose jobs take time
     assert cluster.tags == rental.tags == waiting.tags.chosen(timed)
+    assert rental.tags.chosen(range(len(timed))) is rental.tags
     for ours, theirs in (
         ("submit_s", "arrival_s"),
         ("run_s", "duration_s"),
@@ -657,6 +658,7 @@ REFUSED = [
             " commas? (delimiter=';' in Python, 'log.delimiter=;' on the command line)"
         ),
     ),
+    ("Submit;Start\n1;5\n", "are its cells separated by ';', not by commas?"),  # 2 of 4
     ("when\ttook\n1\t5\n", "are its cells separated by 'tab', not by commas?"),
     ("", "the file is empty"),
     ("\n  \n", "the file is empty"),

@@ -252,6 +252,12 @@ CASES = {
         {},
         {"ids": "1", "bad": "must be at or after Start"},
     ),
+    "resources in another form, before a row in this form": (
+        "a.txt",
+        sacct(ONE.replace(GPU, "cpu"), TWO),
+        {},
+        {"ids": "2", "gpus": [1], "bad": "AllocTRES(='cpu') must be in the form cpu=8"},
+    ),
     # ---- Slurm: parts, names, delimiters, headers ----
     "a heterogeneous job is one job": (
         "a.txt",
@@ -352,7 +358,7 @@ CASES = {
         "a.swf",
         swf((1, 0, -1, 50, 4), (2, 5, -1, -1, 4)),
         {},
-        {"ids": "1", "wait_s": [None], "left_out": {"no run time": 1}},
+        {"rows": 2, "ids": "1", "wait_s": [None], "left_out": {"no run time": 1}},
     ),
     "a named zone in the header": (
         "a.swf",
@@ -397,6 +403,12 @@ CASES = {
         {"tz": "UTC"},
         {"service_s": [60, 120], "ready_s": [0, 3000]},
     ),
+    "an ambiguous time, and one whose offset is recorded": (
+        "a.csv",
+        HEAD + "2025-10-26 02:30:00,9\n2025-10-26 02:30:00+01:00,5\n",
+        {"tz": "Europe/Berlin"},
+        {"ready_s": [0, 3600], "said": "1 ambiguous time because of a clock change"},
+    ),
     "dates without a time of day": (
         "a.csv",
         "when,service_s\n2026-03-02,9\n2026-03-02 09:00,5\n2026-03-03,5\n2026-3,5\n",
@@ -408,6 +420,12 @@ CASES = {
         HEAD + "0001-01-01 00:00:00,9\n2026-03-02 17:04:00,9\n",
         {"tz": "Europe/Berlin", "strict": True},
         "submit_s(='0001-01-01 00:00:00') must be a time of the form",
+    ),
+    "a column that is a number": (
+        "a.csv",
+        HEAD + "1,1\n",
+        {"columns": {"submit": 3}},
+        "column for submit(=3) must be the name of a column of the file",
     ),
     "an unknown zone": ("a.csv", HEAD + "1,1\n", {"tz": "Mars"}, "tz(='Mars') must be"),
     "a byte order mark, CRLF and quoted numbers": (
@@ -438,7 +456,19 @@ CASES = {
         "a.csv",
         HEAD + '"1,234",9\n5,8\n',
         {},
-        {"service_s": [8], "bad": "must be"},
+        {"rows": 2, "service_s": [8], "bad": "must be"},
+    ),
+    "the greatest number that is allowed": (
+        "a.csv",
+        HEAD + "0,1e15\n",
+        {},
+        {"service_s": [1e15]},
+    ),
+    "a row of blank cells is a row": (
+        "a.csv",
+        HEAD + "0,9\n,\n",
+        {},
+        {"rows": 2, "service_s": [9], "left_out": {"no run time": 1}},
     ),
     "two columns with one name": (
         "a.csv",
@@ -467,6 +497,18 @@ CASES = {
         )
         for first, last in ((46083.5, 46083.5), (36525, 36526.5), (73051, 73051.5))
     },
+    "submissions over the mean run time are none of Excel": (
+        "a.csv",
+        HEAD + "46083.5,1\n46084.5,1\n",
+        {},
+        {"service_s": [1, 1]},
+    ),
+    "submissions over the most years that are allowed": (
+        "a.csv",
+        HEAD + "0,5\n1577880000,5\n",
+        {},
+        {"ready_s": [0, 1_577_880_000]},
+    ),
     "0 among Unix times": (
         "a.csv",
         HEAD + "0,5\n1772442000,5\n",
@@ -640,6 +682,7 @@ def test_an_unusual_log_is_read_correctly(file, caplog, name):
     values = {
         "ids": ",".join(log.tags["job_id"]),
         "left_out": log.report.counts,
+        "rows": log.report.rows,
         "format": log.format,
         "start": log.start and log.start.isoformat(),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cgrsp_simpy.base.compiled import called, inlined
-from cgrsp_simpy.rental.kernel.queue import comes
+from cgrsp_simpy.rental.kernel.queue import schedule
 from cgrsp_simpy.rental.kernel.state import Setting, State
 from cgrsp_simpy.rental.terms import rounding_s
 
@@ -23,7 +23,7 @@ def rented(run: State, setting: Setting, row: int, kind: int, slot: int) -> bool
             paid(run, slot)
         else:
             release_instance(run, setting, slot)
-        comes(run, slot, math.inf, 0)
+        schedule(run, slot, math.inf)
     run.fleet[slot].payer, run.fleet[slot].kind = row, kind
     if not warm:
         run.fleet[slot].since_s = math.inf

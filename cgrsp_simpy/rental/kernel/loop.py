@@ -13,7 +13,7 @@ from cgrsp_simpy.rental.kernel.bill import (
     release_instance,
     rented,
 )
-from cgrsp_simpy.rental.kernel.queue import comes, join, later, offer
+from cgrsp_simpy.rental.kernel.queue import join, offer, schedule
 from cgrsp_simpy.rental.kernel.rules import by_law, by_rules, held
 from cgrsp_simpy.rental.kernel.state import (
     DECIDE,
@@ -65,17 +65,14 @@ def dispatch(
     job.dispatch_s, job.status, job.finish_s = now_s, max(0, status), now_s + mean_s
     run.fleet[first].next = STARTS
     run.number.waiting -= 1
-    later(run, first, now_s + job.delay_s)
+    schedule(run, first, now_s + job.delay_s)
 
 
 @inlined
 def announce(run: State) -> None:
     """Schedule the next arrival; immediately, if its time has passed."""
-    at_s, now_s, leaf = run.jobs[run.number.next].submit_s, run.now_s[0], len(run.fleet)
-    if at_s <= now_s:
-        comes(run, leaf, now_s, -1)
-    else:
-        later(run, leaf, now_s + delay_until(now_s, at_s))
+    at_s, now_s = run.jobs[run.number.next].submit_s, run.now_s[0]
+    schedule(run, len(run.fleet), now_s + delay_until(now_s, at_s))
 
 
 @inlined
@@ -87,7 +84,7 @@ def vacate(run: State, setting: Setting, slot: int) -> None:
     run.number.idle += 1
     if setting.terms.warm_s:
         run.fleet[slot].next = EXPIRES
-        later(run, slot, now_s + setting.terms.warm_s)
+        schedule(run, slot, now_s + setting.terms.warm_s)
     elif setting.how.rents:
         release_instance(run, setting, slot)
     offer(run, setting, slot)
@@ -100,7 +97,7 @@ def end(run: State, setting: Setting, first: int) -> None:
     job = run.rows[row]
     job.finish_s = run.now_s[0]
     job.cost_usd = job.service_s * job.price_usd_per_h / 3600.0  # thesis Eq. 3.11
-    comes(run, first, math.inf, 0)
+    schedule(run, first, math.inf)
     vacate(run, setting, first)
     for nth in range(1, job.gpus):
         vacate(run, setting, run.slots[row, nth])
@@ -113,7 +110,7 @@ def expire(run: State, setting: Setting, slot: int) -> None:
     """Return a warm instance that no job used in time."""
     end_idle(run, setting, slot)
     release_instance(run, setting, slot)
-    comes(run, slot, math.inf, 0)
+    schedule(run, slot, math.inf)
     offer(run, setting, slot)
 
 
@@ -138,7 +135,7 @@ def until_decision(run: State, setting: Setting) -> int:
             elif number.left:
                 return JOBS
             else:
-                comes(run, len(run.fleet), math.inf, 0)
+                schedule(run, len(run.fleet), math.inf)
             number.open = 0
         leaf = run.tree[1]
         at_s = run.at_s[leaf]
@@ -159,7 +156,7 @@ def until_decision(run: State, setting: Setting) -> int:
             number.open = 1
             number.rung |= number.idle > 0
         elif leaf > len(run.fleet):
-            comes(run, leaf, math.inf, 0)
+            schedule(run, leaf, math.inf)
             number.rung |= number.waiting > 0 and number.idle > 0
         elif run.fleet[leaf].next == ENDS:
             end(run, setting, leaf)
@@ -171,7 +168,7 @@ def until_decision(run: State, setting: Setting) -> int:
             job.start_s, run.fleet[leaf].next = at_s, ENDS
             if setting.how.rents:
                 come(run, setting, leaf)
-            later(run, leaf, at_s + job.service_s)
+            schedule(run, leaf, at_s + job.service_s)
 
 
 @standalone
@@ -186,7 +183,7 @@ def advance(run: State, setting: Setting, forecasts: Forecasts | None) -> int:
             return need
         if forecasts is None:
             if run.at_s[len(run.fleet) + 1] < math.inf:  # set in the run's first state
-                comes(run, len(run.fleet) + 1, math.inf, 0)
+                schedule(run, len(run.fleet) + 1, math.inf)
             succeeded = by_rules(run, setting)
         else:
             succeeded = by_cost(run, setting, forecasts)

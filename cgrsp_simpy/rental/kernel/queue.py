@@ -9,9 +9,10 @@ from cgrsp_simpy.rental.kernel.state import TIERS, Setting, State
 
 
 @inlined
-def comes(run: State, leaf: int, at_s: float, order: int) -> None:
-    """Set the next event of a leaf, and update the tree of the earliest event."""
-    run.at_s[leaf], run.order[leaf] = at_s, order
+def schedule(run: State, leaf: int, at_s: float) -> None:
+    """Set the next event of a leaf, after all others at its time; update the tree."""
+    run.at_s[leaf], run.order[leaf] = at_s, run.number.order
+    run.number.order += 1
     node = (leaf + len(run.at_s)) >> 1
     while node:
         least, other = run.tree[2 * node], run.tree[2 * node + 1]
@@ -21,13 +22,6 @@ def comes(run: State, leaf: int, at_s: float, order: int) -> None:
             least = other
         run.tree[node] = least
         node >>= 1
-
-
-@inlined
-def later(run: State, leaf: int, at_s: float) -> None:
-    """Schedule an event after all others at the same time."""
-    comes(run, leaf, at_s, run.number.order)
-    run.number.order += 1
 
 
 # ---- jobs ----

@@ -7,7 +7,7 @@ import math
 from cgrsp_simpy.base.compiled import called, inlined
 from cgrsp_simpy.engine.events import delay_until
 from cgrsp_simpy.market.stock import last_poll_s
-from cgrsp_simpy.rental.kernel.queue import comes, leave, offered, send
+from cgrsp_simpy.rental.kernel.queue import leave, offered, schedule, send
 from cgrsp_simpy.rental.kernel.state import Setting, State
 from cgrsp_simpy.rental.policies import triage
 from cgrsp_simpy.rental.policies.outlook import (
@@ -63,7 +63,7 @@ def by_cost(run: State, setting: Setting, forecasts: Forecasts) -> bool:
             for _ in range(run.taken[job_class, part]):
                 at += leave(run, job_class, at)
     at_s = now_s + max(setting.of_order[5], again_s)
-    comes(run, len(run.fleet) + 1, now_s + delay_until(now_s, at_s), 0)
+    schedule(run, len(run.fleet) + 1, now_s + delay_until(now_s, at_s))
     return bool(at_s > now_s)
 
 

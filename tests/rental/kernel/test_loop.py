@@ -156,7 +156,7 @@ def test_other_compiled_scenarios_equal_simpy(name):
 @pytest.mark.usefixtures("plain")
 def test_few_simultaneous_jobs_on_warm_instances_equal_simpy():
     cases = []
-    for case in range(12):
+    for case in (*range(12), 16, 18, 20):
         drawn = random.Random(case)
         jobs = [
             cg.Job(job, 0, drawn.uniform(300, 4000), drawn.randint(1, 3))
@@ -164,9 +164,10 @@ def test_few_simultaneous_jobs_on_warm_instances_equal_simpy():
         ]
         day = cg.day(
             drawn.choice(["quiet", "hectic", "surge"]),
-            slots=drawn.randint(1, 2),
+            slots=drawn.randint(1, 2 if case < 12 else 5),
             free_types=drawn.random() < 0.7,
             terms=cg.Terms(warm_s=1e4),
+            persistence_s=600.0 * (case == 20),
         )
         cases.append(replace(day, workload=cg.JobList(jobs)))
     assert differing(cases, ["triage", "cadr"], range(1)) == []
@@ -219,18 +220,24 @@ def test_a_state_with_other_jobs_than_the_workload_is_not_compiled(unlike):
 
 
 @pytest.mark.usefixtures("plain")
-def test_jobs_of_a_state_start_on_the_first_idle_slots():
-    waiting = [{"id": job, "submit_s": 0, "deadline_s": 9e3} for job in (5, 6)]
-    running = [STATE["running"][1]]
-    more = {"slots": ["RTX 3090"] * 3, "running": running, "wake_s": 1}
+@pytest.mark.parametrize(
+    ("jobs", "runs", "slots", "wake_s"),
+    [((5, 6), [1], [1, 0, 2], 1), ((5,), [0, 1], [0, 1, 2], 2)],
+)
+def test_jobs_of_a_state_start_on_the_first_idle_slots(jobs, runs, slots, wake_s):
+    waiting = [{"id": job, "submit_s": 0, "deadline_s": 9e3} for job in jobs]
+    running = [STATE["running"][job] for job in runs]
+    more = {"slots": ["RTX 3090"] * 3, "running": running, "wake_s": wake_s}
     model, run = from_state(cg.day("quiet"), waiting, "fifo", **more)
     assert np.array_equal(run.jobs, cg.simulate(model, "fifo", 1, engine="simpy").jobs)
-    assert run.jobs["slot"].tolist() == [1, 0, 2]
+    assert run.jobs["slot"].tolist() == slots
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize(("policy", "free_types"), [("fifo", True), ("rh", False)])
-def test_compiled_runs_from_states_equal_simpy(policy, free_types):
+@pytest.mark.parametrize(
+    ("policy", "free_types", "last_s"), [("fifo", True, 2150.0), ("rh", False, 2000.0)]
+)
+def test_compiled_runs_from_states_equal_simpy(policy, free_types, last_s):
     """Jobs of up to three GPUs that run, and some that are provisioned."""
     day = replace(
         tied(7, free_types, 3),
@@ -238,7 +245,10 @@ def test_compiled_runs_from_states_equal_simpy(policy, free_types):
         service=cg.Service(),
     )
     whole = subject_of(day).run(policy, 0, engine="simpy")
-    for at_s, wake_s in ((70.0, None), (70.0, 120.0), (200.0, None)):
+    for at_s, wake_s in (
+        *((70.0, None), (70.0, 120.0), (200.0, None)),
+        (last_s, last_s + 10),  # no job waits
+    ):
         state = replace(whole.state(at_s), wake_s=wake_s)
         assert equal(state.resumed(day), policy, 1)
 

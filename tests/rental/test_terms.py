@@ -278,15 +278,17 @@ def test_when_the_budget_is_spent_jobs_wait_for_midnight():
 # ---- Python, TOML, command line ----
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage"])
+@pytest.mark.parametrize("policy", ["fifo", "rh", "cadr", "triage", "edf-p"])
 @pytest.mark.parametrize(
-    "terms",
-    [cg.Terms(budget_usd_per_day=1e9), cg.Terms(suspension=True)],
+    "more",
+    [{"budget_usd_per_day": 1e9}, {"suspension": True}],
     ids=["a budget that is never spent", "suspension that no policy uses"],
 )
-def test_terms_without_effect_leave_the_thesis_bit_identical(terms, policy):
+def test_terms_without_effect_leave_the_thesis_bit_identical(more, policy):
     """By the other process."""
-    thesis = cg.simulate(cg.day("hectic", jobs=200), policy)
+    terms = cg.Terms(suspension=policy == "edf-p")
+    thesis = cg.simulate(cg.day("hectic", jobs=200, terms=terms), policy)
+    terms = replace(terms, **more)
     other = cg.simulate(cg.day("hectic", jobs=200, terms=terms), policy)
     for name in thesis.jobs.dtype.names:
         assert thesis.jobs[name].tobytes() == other.jobs[name].tobytes()

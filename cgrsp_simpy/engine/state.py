@@ -155,11 +155,11 @@ class State:
         carry_out(live, at_s)
         live.view.on_decision(at_s)
         wake = live.dispatcher.wake
-        wakes_s = [time_s for time_s, *_, event in live.env._queue if event is wake]
+        wakes_s = (time_s for time_s, *_, event in live.env._queue if event is wake)
         policy = _inner(live.policy)
         return cls(
             now_s=at_s,
-            wake_s=math.inf if wake is None else wakes_s[0],
+            wake_s=next(wakes_s, math.inf),
             policy=policy_name(policy),
             memory=_memory_of(policy, _inner(run.rule)),
             **cls.parts_of(live),

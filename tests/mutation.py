@@ -222,6 +222,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ),
     (
         "market/measured.py",
+        "even = polls.snapshots.time_s // DAY_S % 2 == 1",
+    ): "both halves of the days are used alike",
+    (
+        "market/measured.py",
         "medium = min(round(shares[1], 4), round(1 - high, 5))",
     ): "the share of High has four digits: one minus it has no more",
     (

@@ -11,8 +11,7 @@ file is read. TRAIN holds seeds for developing policies, TEST those for judging 
     python tests/benchmarks/suite.py [--scenarios 100] [--seeds 4]
 
 prints the table of docs/explanation/bounds.md: all policies on the TEST scenarios of
-`scenario` and of `wide`. Ten scenarios with two seeds take a minute, all of them about
-twenty.
+`scenario` and of `wide`; it takes about four minutes.
 """
 
 import argparse

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,7 @@ def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(file):
     [own] = read_market(file(trace([0, 3, 16, 16, 0]), "us-east-1a_v100_1.json"))
     assert (own.gpu, own.status.tolist()) == ("us-east-1a_v100_1", [2, 1, 0, 0, 2])
     assert (own.start, own.start_h, *own.time_s) == (None, 0, 0, 600, 1200, 1800, 2400)
+    assert replace(own, begins_s=90_000.0).start_h == 1  # 25 hours later
 
 
 def test_prices_of_a_spot_trace_are_read(tmp_path):

@@ -13,6 +13,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.market.model import CLOCKS, Measured
 from cgrsp_simpy.rental.job import DeadlineClasses
 from cgrsp_simpy.rental.record import Totals, by_class
+from cgrsp_simpy.rental.state import State
 from cgrsp_simpy.studies.subject import subject_of
 
 HOUR_S = 3600.0
@@ -538,6 +539,8 @@ def test_parameters_next_to_a_user_workload_can_vary():
     own = cg.Scenario("own", Own())
     assert subject_of(own).varied(slots=2, warm_s=60.0).slots == own.slots[:2]
     check_refused(lambda: subject_of(own).varied(jobs=4), "unknown parameter 'jobs'")
+    state = State.from_table({"now_s": 5, "slots": ["RTX 3090"]})
+    check_refused(lambda: state.resumed(own), "of PoissonWorkload, HourlyWorkload, ")
 
 
 def test_weights_of_a_log_multiply_those_of_its_classes(file):

@@ -220,6 +220,9 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "either part of the queue may move: the shorter one takes less time",
     ),
+    ("dag/graph.py", "if len(answer) <= self.nodes:"): (
+        "a graph without a cycle passes the second test, too"
+    ),
     (
         "market/measured.py",
         "even = polls.snapshots.time_s // DAY_S % 2 == 1",

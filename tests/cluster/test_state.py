@@ -188,6 +188,7 @@ def test_no_job_starts_on_a_closed_node_before_it_opens(opens_s, until_s):
     table = TABLE | {"closed": [{"node": 1, "until_s": opens_s}]}
     state = State.from_table(table)
     scenario = cg.cluster.Scenario(replace(JOBS), cg.cluster.Cluster((16, 16)))
+    assert state.resumed(scenario).to_come == (JOBS.arrival_s > state.now_s).sum()
     model = replace(state, to_come=0).resumed(scenario)
     jobs = {int(job["job"]): job for job in cg.simulate(model, "fifo-skip").jobs}
     assert jobs[8]["start_s"] == jobs[9]["start_s"] == opens_s

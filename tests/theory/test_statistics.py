@@ -486,6 +486,10 @@ test_bad_input_is_rejected_by_name = refusals(
     (lambda: cg.statistics.mean([1, 2], 95), r"confidence\(=95\)"),
     (lambda: cg.statistics.mean([1, 2], 0), r"confidence\(=0\)"),
     (lambda: cg.statistics.mean([1, 2], "much"), r"confidence\(='much'\)"),
+    (
+        lambda: cg.statistics.block_bootstrap_mean(range(9), 2, 1.5),
+        r"confidence\(=1.5\)",
+    ),
     (lambda: cg.statistics.mean([[1, 2]]), "values.*2 dimensions"),
     (lambda: cg.statistics.mean(3), "values.*0 dimensions"),
     (lambda: cg.statistics.mean(["many"]), "values.*'many'"),

@@ -1,4 +1,4 @@
-"""Compiled runs that start from a state, bit-identical to SimPy."""
+"""Compiled runs that start from a state: as in SimPy, up to the last digit of times."""
 
 from __future__ import annotations
 

@@ -13,10 +13,12 @@ import py_compile
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from cgrsp_simpy.base.checks import InputError, needed, require
@@ -136,7 +138,10 @@ def copy_pyodide(path: Path, source: Path) -> None:
     site = source / "static" / "pyodide"
     try:
         if path.is_file():
-            shutil.unpack_archive(path, source, filter="data")
+            how = dict[str, Any]()
+            if hasattr(tarfile, "data_filter"):  # from Python 3.11.4 on
+                how["filter"] = "data"
+            shutil.unpack_archive(path, source, **how)
         unpacked = source / "pyodide" if path.is_file() else path
         lock = json.loads((unpacked / LOCK).read_text(encoding="utf-8"))
         version, entries, names = lock["info"]["version"], lock["packages"], [*PACKAGES]

@@ -133,7 +133,7 @@ class ResumedBulk(Bulk):
 
 
 def _set_tree(run: records.State) -> None:
-    """Build the tree of earliest events, as `kernel.queue.comes` maintains it."""
+    """Build the tree of earliest events, as `kernel.queue.schedule` maintains it."""
     for node in range(len(run.at_s) - 1, 0, -1):
         one, other = run.tree[2 * node], run.tree[2 * node + 1]
         keys = [(run.at_s[leaf], run.order[leaf]) for leaf in (one, other)]

@@ -278,7 +278,7 @@ class Identity:
         return [parents, self._methods(cls, values=True)]
 
     def _methods(self, cls: type, *, values: bool) -> dict[str, Any]:
-        """Describe a class's code and values, without Python's and annotations."""
+        """Describe a class's code (and values), without what Python adds to it."""
         held = {
             name: value
             for name, value in sorted(vars(cls).items())

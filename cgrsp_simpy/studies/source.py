@@ -19,8 +19,8 @@ EVENTS, EVENTS_OF_CLAIMS = (".timeout", ".request"), (".timeout",)
 
 
 def check_yields(code: Any) -> None:
-    """Raise InputError if user code forgets to wait for a timeout or a request, or to
-    start a process.
+    """Raise InputError if user code forgets to wait for a timeout, a request or the
+    next item of a store, or to start a process.
 
     code: a function or class; those of the user to which it refers are checked, too.
     Code without a source file is not checked.
@@ -101,7 +101,7 @@ def _first_fault(function: FunctionType, others: frozenset[tuple[str, bool]]) ->
             can_wait = node in generators and name not in is_process
             if is_process.get(name):
                 message = f"`{text}` runs nothing: use `env.process({text})`"
-            elif can_wait and name.endswith(events):
+            elif can_wait and (name.endswith(events) or text.endswith(".get()")):
                 advice = f"`_ = {text}` if it is not to wait"
                 message = f"no `yield` waits for `{text}` ({advice})"
             else:

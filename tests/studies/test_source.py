@@ -124,6 +124,7 @@ def shop(tmp_path, body, name="shop"):
     [
         *((body, "27: no `yield` waits for `desk.request()`") for body in REQUESTS),
         ("late = env.timeout(2)" + WAIT, "27: no `yield` waits for `env.timeout(2)` ("),
+        ("store.get()" + WAIT, "27: no `yield` waits for `store.get()` (`_ = "),
         (WAIT + "\nenv.timeout(2)", "29: no `yield` waits for `env.timeout(2)`"),
         ("if env.now:\n    work()" + WAIT, "28: `work()` runs nothing: use `env.proc"),
         ("served(env, desk)" + WAIT, "27: `served(env, desk)` runs nothing"),
@@ -170,6 +171,7 @@ def test_a_forgotten_yield_of_a_model_class_is_refused(tmp_path):
         "late = env.timeout(1)\nyield desk.request() & late",
         "def ends(event=env.timeout(2)):\n    return event\nyield ends()",
         "desk.request().cancel()" + WAIT,
+        "late = vars(parts).get('late')" + WAIT,
         "global late\nlate = env.timeout(1)\nyield env.timeout(2)",
         f"@contextmanager\ndef busy():\n    yield\nwith busy():\n    pass{WAIT}",
         "with desk.request():\n    env.now" + WAIT,

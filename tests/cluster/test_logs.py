@@ -549,22 +549,22 @@ def test_a_job_fits_only_if_all_of_it_fits(file, size):
 
 def test_jobs_that_still_run_hold_their_gpus(file):
     """The log ends at 300 s; the first job has run since 100 s and may up to 600 s, the
-    second since 0 s without a limit.
+    second since 20 s without a limit.
     """
     rows = (
         accounted(at=100, run=None, limit="00:10:00", tres="gres/gpu=8")
-        + accounted(run=None, limit="Partition_Limit", partition="cpu")
+        + accounted(start=20, run=None, limit="Partition_Limit", partition="cpu")
         + accounted(at=240, run=60, limit="5")
     )
     jobs = read_jobs(file(HEAD + rows), "sacct")
     assert jobs.arrival_s.tolist() == [0, 100, 240]
-    assert jobs.duration_s.tolist() == [300, 600, 60] and jobs.running.tolist() == [
+    assert jobs.duration_s.tolist() == [280, 600, 60] and jobs.running.tolist() == [
         True,
         True,
         False,
     ]
     result = started_on(jobs, Cluster((8,)))
-    assert [start_s for start_s, _ in result] == [0, 300, 900]
+    assert [start_s for start_s, _ in result] == [0, 280, 880]
     message = (
         "2 of 3 jobs of log were still running at its end: their waits are known,"
         " and their end is estimated by their limit"

@@ -164,10 +164,30 @@ def test_a_remaining_duration_depends_on_estimate_and_elapsed_time():
         levels = (0.1, 0.5, 0.9)
         expected = [duration_above(mix, 9000.0, level, above_s) for level in levels]
         assert np.quantile(drawn, levels) == pytest.approx(expected, rel=0.04)
-    assert duration_above(mix, 9000.0, 0.5, 9500.0) == 9500.0
     assert duration_above(Mix(), 9000.0, 0.5, 100.0) == 9000.0
-    last_class_s = duration_above(mix, 80_000.0, 0.5, 40_000.0)
-    assert last_class_s == pytest.approx(160_000 / 3)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "above_s", "duration_s"),
+    [
+        *((0.4, 0, 200 / 3), (0.9, 0, 400 / 3)),
+        *((0.5, 80, 100), (0.75, 80, 400 / 3), (0.5, 150, 1200 / 7)),
+        (0.5, 250, 250),  # past the estimate
+    ],
+)
+def test_a_remaining_duration_by_hand(uniform, above_s, duration_s):
+    """Half of the durations are from 10 to 100 s, half from 100 to 10,000 s.
+
+    Between 50 and 200 s, the density over d is 2 / d^2 below 100 s and 1 / d^2 above.
+    """
+    mix = Mix(
+        limits_s=(100,),
+        duration_shares=(0.5, 0.5),
+        shortest_s=10,
+        longest_s=10_000,
+        overestimate=3,
+    )
+    assert duration_above(mix, 200, uniform, above_s) == pytest.approx(duration_s)
 
 
 def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():

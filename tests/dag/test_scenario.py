@@ -93,6 +93,8 @@ WRONG = [
     ({"platform": 7}, r"platform\(=7\) must be of type Servers or of type Platform"),
     ({"budget": "7"}, r"budget\(='7'\) must be of type Budget"),
     ({"state": "full"}, "unknown state 'full'"),
+    ({"graph": "x.json:j_1"}, r"graph\(='x.json:j_1'\) must be a file name without"),
+    ({"graph": "x.csv"}, r"graph\(='x.csv'\) must include a job .* x.csv:j_17"),
 ]
 
 

@@ -1221,6 +1221,18 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "no value is exactly so much less, and the same value is greater",
     ("waiting/recursion.py", "best = -2"): "any negative number is no machine",
     (
+        "dag/listing.py",
+        "continue",
+    ): "later runs start no earlier: it only takes time",
+    (
+        "dag/policies.py",
+        "and (not len(movable) or generator.random() <= reorders)",
+    ): "no number is drawn that is exactly this one",
+    (
+        "cluster/policies.py",
+        "self.half_life_s, self._now_s = half_life_s, inf",
+    ): "before the first call no job has ended",
+    (
         "waiting/report.py",
         "return {name: mean([trial[name][0] for trial in trials])"
         " for name in trials[1]}",

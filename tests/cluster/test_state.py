@@ -367,11 +367,15 @@ def test_the_reasons_of_a_cluster(scheduler, waiting, closed, expected):
 
 
 @pytest.mark.parametrize(
-    ("estimate_s", "end_s", "easy_min"),
-    [(3600, 4000, -(4600 - 900) / 3 / 60), (400, 400 + 2 * 500, 0)],
-    ids=["estimates are right", "a job is past its estimate"],
+    ("estimate_s", "end_s", "easy_min", "late"),
+    [
+        (3600, 4000, -(4600 - 900) / 3 / 60, 0),
+        (500, 900, 0, 0),
+        (400, 400 + 2 * 500, 0, 1),
+    ],
+    ids=["estimates are right", "a job ends now", "a job is past its estimate"],
 )
-def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, path, capsys):
+def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, late, path, capsys):
     """The wide job follows the first one, which takes as long again if it is late."""
     running = [TABLE["running"][0] | {"estimate_s": estimate_s}]
     table = TABLE | {"to_come": 0, "running": running}
@@ -394,7 +398,7 @@ def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, path, capsys):
     out = output(capsys, *f"forecast {file} --seeds 3 --policies easy,fifo".split())
     assert "start_median_min" in out and "missed" not in out and "cost" not in out
     out += output(capsys, "next", file)
-    assert out.count("are past their estimates: 1.") == 2 * (easy_min == 0)
+    assert out.count("are past their estimates: 1.") == 2 * late
 
 
 class Alternating:
@@ -452,6 +456,7 @@ def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
         expected = {n + n // 3: amount for n, amount in places[job].items()}
         assert dict(run.parts()[job]) == expected
     assert len(run.jobs) == state.resumed(scenario).jobs
+    assert more.cluster.cores == (*cores, *cores[-1:])
 
 
 BAD = {

@@ -123,10 +123,12 @@ def test_annealing_starts_from_the_best_simple_plan_by_default():
         ([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], RANDOM + ",reorders=0.2", 50, 5),
         # nodes 0 to 3 fit on GPU 0 alone; 4 waits for 3, and 3 for 2: both go first
         ([1, 1, 1, 1, 4], [9, 9, 9, 9, 1], [(2, 3), (3, 4)], RANDOM, 60, 2 + 4),
+        # node 3 waits for 0 on GPU 0, and for 1 and 2: they go before 0, on any GPU
+        ([5, 1, 1, 1, 4], [9, 1, 1, 9, 1], [(1, 2), (2, 3), (3, 4)], RANDOM, 60, 3 + 5),
         ([3], [9], [], "", 1, 3),  # no node and no turn can change
         ([0], [1], [], "", 1, 0),  # no plan is shorter
     ],
-    ids=["placement", "another order", "predecessors", "nothing", "no work"],
+    ids=["placement", "another order", "predecessors", "others", "nothing", "no work"],
 )
 def test_annealing_finds_the_least_makespan(
     work, memory, edges, options, evaluations, makespan_s

@@ -118,8 +118,8 @@ def test_both_ranks_of_critical_tasks_sum_to_the_length_of_the_critical_path():
 
 
 def problem_to_list(seed):
-    """A random graph with nodes that take no time and units that keep memory, often
-    more than there is.
+    """A random graph with nodes that take no time, or less than the clock can show, and
+    units that keep memory, often more than there is.
     """
     rng = np.random.default_rng(seed)
     nodes, gpus = rng.integers(2, 40), rng.integers(1, 5)
@@ -130,7 +130,7 @@ def problem_to_list(seed):
     unit = rng.integers(0, units, nodes)
     resident_mb = rng.integers(0, 50, nodes) * (rng.random() < 0.7)
     graph = cg.dag.Graph(
-        rng.integers(0, 4, nodes) + rng.choice([0.0, rng.random()], nodes),
+        rng.choice([0, 1e-20, 1, 2, 3], nodes) + rng.choice([0, rng.random()], nodes),
         np.ones(nodes),
         edges,
         rng.uniform(0, 3, len(edges)),

@@ -189,7 +189,8 @@ def test_a_forecast_uses_and_is_scaled_by_started_jobs(monkeypatch):
     assert rolling_forecast(known, first) == pytest.approx(expected)
     assert rolling_forecast(known, number - 1).shape == (1, 3)
     check_refused(lambda: rolling_forecast(known, number), "first(=200)")
-    late = replace(known, wait_s=np.full(number, 1e6))
+    early, late = (replace(known, wait_s=np.full(number, s)) for s in (0.0, 1e6))
+    assert rolling_forecast(early, 1).shape == (number - 1, 3)
     check_refused(lambda: rolling_forecast(late, 1), "other jobs have started")
 
 

@@ -1229,6 +1229,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "and (not len(movable) or generator.random() <= reorders)",
     ): "no number is drawn that is exactly this one",
     (
+        "dag/search.py",
+        "np.where(fits, generator.random((plans, *fits.shape)), -1.1).argmax(axis=2)",
+    ): "any negative number is less than those that are drawn",
+    (
+        "dag/policies.py",
+        "generator.random() <= SWAP",
+    ): "no number is drawn that is exactly this one",
+    (
         "cluster/policies.py",
         "self.half_life_s, self._now_s = half_life_s, inf",
     ): "before the first call no job has ended",

@@ -180,11 +180,14 @@ CLUSTERS = st.sampled_from(
 
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
-def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
-    """Little's law: jobs in the queue over time are the waits of all jobs; likewise
+def test_the_course_holds_between_its_times(rows, cluster, placement):
+    """Count the waiting and the running jobs in the middle of each interval instead.
+
+    By Little's law, jobs in the queue over time are the waits of all jobs; likewise
     GPUs in use are the GPU-seconds.
     """
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    nodes = Nodes(cluster.sizes)
     columns = course(run)
     length_s = np.diff(columns["time_s"])
     assert columns["waiting"][:-1] @ length_s == pytest.approx(waits_s(run.jobs).sum())
@@ -192,15 +195,6 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
         run.jobs["gpus"] @ run.jobs["duration_s"]
     )
     assert columns["waiting"][-1] == columns["busy"][-1] == 0
-
-
-@settings(max_examples=60)
-@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
-def test_the_course_holds_between_its_times(rows, cluster, placement):
-    """Count the waiting and the running jobs in the middle of each interval instead."""
-    run = simulate(jobs_of(*rows), cluster, fifo, placement)
-    nodes = Nodes(cluster.sizes)
-    columns = course(run)
     for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
         waits = (run.jobs["submit_s"] <= now) & (now < run.jobs["start_s"])
         free = np.array(cluster.sizes)

@@ -303,11 +303,15 @@ def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, c
     )
     assert [row["job"] for row in answer["figures"]] == started
     assert answer["next"]["waiting"] == 3 - len(started)
-    state = State.from_table(TABLE)
-    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
-    rows = next_dispatches(state, scenario, scheduler).rows
+    # on nodes with cores, of which the jobs take some, too
+    on_cores = {
+        "waiting": [job | {"cores": 1} for job in TABLE["waiting"]],
+        "running": [TABLE["running"][0] | {"place": [[1, 16]]}],
+    }
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16), (8, 8)))
+    rows = next_dispatches(State.from_table(TABLE | on_cores), scenario, scheduler).rows
     assert [(row["job"], row["nodes"]) for row in rows] == [
-        (job, ["1:8"]) for job in started
+        (job, ["0:8"]) for job in started
     ]
 
 

@@ -80,6 +80,7 @@ def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
 
 def test_a_study_is_divided_by_the_cost_of_searches():
     assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
+    assert subject_of(SMALL).is_random_under(["heft"])
     assert (
         subject_of(subject_of(SMALL).varied(budget=cg.dag.Budget(seconds=1.0))).work
         == 12_000

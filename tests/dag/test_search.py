@@ -3,6 +3,7 @@ from.
 """
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from cgrsp_simpy.dag.listing import best_simple, run_order, upward_rank_s
 from cgrsp_simpy.dag.policies import SEARCHES, find
 from cgrsp_simpy.dag.problem import Problem, carried_out, latest, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
-from cgrsp_simpy.dag.search import Budget, random_units
+from cgrsp_simpy.dag.search import Budget, Search, random_units
 
 RANDOM = ":start=random,order=graph"
 
@@ -65,6 +66,30 @@ def test_the_first_plan_is_the_same_in_either_order(name):
         for order in ("rank", "graph")
     )
     assert one.plan.gpu.tolist() == other.plan.gpu.tolist()
+
+
+def test_a_search_ends_at_the_first_of_its_two_limits(monkeypatch):
+    """Each evaluation is a quarter of the budget, each second a half."""
+    clock_s = [7.0]
+    clock = SimpleNamespace(perf_counter=lambda: clock_s[0])
+    monkeypatch.setattr("cgrsp_simpy.dag.search.time", clock)
+    problem, budget = two_chains(), Budget(4, 2.0)
+    plans = random_units(problem, 9, np.random.default_rng(0))
+    assert {*plans.ravel()} == {0, 1} and str(budget) == "4 evaluations or 2.0 s"
+    search, timed = (
+        Search(problem, limit, "") for limit in (budget, Budget(seconds=2.0))
+    )
+    for later_s, number, finite, spent in (
+        (0.1, 0, 0, 0.0),
+        (0.0, 1, 1, 0.25),
+        (1.4, 1, 1, 0.75),
+        (0.0, 4, 2, 1.0),
+        (2.0, 1, 0, 1.0),
+    ):
+        clock_s[0] += later_s
+        assert np.isfinite(search.evaluate(plans[:number])).sum() == finite
+        assert (search.spent, search.over) == (spent, spent == 1)
+    assert np.isfinite(timed.evaluate(plans)).all() and timed.over
 
 
 @pytest.mark.parametrize("order", ["graph", "rank"])

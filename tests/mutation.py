@@ -1224,18 +1224,21 @@ EQUAL: dict[tuple[str, str], str] = {
         "dag/listing.py",
         "continue",
     ): "later runs start no earlier: it only takes time",
-    (
-        "dag/policies.py",
-        "and (not len(movable) or generator.random() <= reorders)",
-    ): "no number is drawn that is exactly this one",
+    **dict.fromkeys(
+        [
+            ("dag/policies.py", line)
+            for line in (
+                "generator.random() <= SWAP",
+                "and (not len(movable) or generator.random() <= reorders)",
+                "if new_s <= now_s or generator.random() <= math.exp(",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
     (
         "dag/search.py",
         "np.where(fits, generator.random((plans, *fits.shape)), -1.1).argmax(axis=2)",
     ): "any negative number is less than those that are drawn",
-    (
-        "dag/policies.py",
-        "generator.random() <= SWAP",
-    ): "no number is drawn that is exactly this one",
     (
         "cluster/policies.py",
         "self.half_life_s, self._now_s = half_life_s, inf",

@@ -80,15 +80,22 @@ def test_steps_become_seconds_by_the_rate_of_the_type(file):
             gavel(steps="2000")
             + gavel("A3C", "440", "5", "4")
             + gavel("ResNet-18 (batch size 256)", "85", "7")
+            + gavel("LM (batch size 80)", "23", "7")
         )
     )
-    assert jobs.duration_s.tolist() == pytest.approx([2000 / 20, 440 / 4.4, 85 / 8.5])
+    assert jobs.duration_s.tolist() == pytest.approx([100, 440 / 4.4, 85 / 8.5, 1])
     assert (
-        jobs.iterations.tolist() == [2000, 440, 85]
+        jobs.iterations.tolist() == [2000, 440, 85, 23]
         and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
     )
-    assert jobs.arrival_s.tolist() == [0, 5, 7] and jobs.gpus.tolist() == [1, 4, 1]
-    assert jobs.family.tolist() == [0, 1, 0]  # both ResNet-18, whatever the batch size
+    assert jobs.arrival_s.tolist() == [0, 5, 7, 7]
+    assert jobs.gpus.tolist() == [1, 4, 1, 1]
+    assert jobs.family.tolist() == [
+        0,
+        1,
+        0,
+        2,
+    ]  # two are ResNet-18, whatever the batch size
     assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
 
 

@@ -478,6 +478,10 @@ BAD = {
         | {"closed": [{"node": 1}], "waiting": [TABLE["waiting"][0] | {"gpus": 17}]},
         "need of job 7(=17) must be small enough for the nodes that are available",
     ),
+    "no such node is closed": (
+        TABLE | {"closed": [{"node": 2, "until_s": 1e5}]},
+        "node of closed(=2) must be below 2, the number of nodes",
+    ),
     "closed twice": (
         TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},
         "must be different nodes",
@@ -511,10 +515,18 @@ def test_impossible_states_give_a_one_line_error(case, path, capsys):
     assert captured.out == "" and message in line
 
 
-@pytest.mark.parametrize("words", ["--slot x", "--slot 0", "--policies las"])
-def test_invalid_calls_give_a_one_line_error(words, path, capsys):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--slot x", "'x' must be a number of GPUs per node"),
+        ("--slot 0", "GPUs of one more node(=0) must be a whole number >= 1"),
+        ("--policies las", "scheduler las needs jobs of at least two users"),
+    ],
+)
+def test_invalid_calls_give_a_one_line_error(words, message, path, capsys):
     assert main([*f"forecast {path(TABLE)} --seeds 1".split(), *words.split()]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert message in line
 
 
 def test_the_schema_has_the_parameters_of_a_state():

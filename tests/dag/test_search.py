@@ -166,6 +166,19 @@ def test_annealing_finds_the_least_makespan(
     assert carried_out(problem, result.plan).makespan_s == makespan_s
 
 
+def test_annealing_cools_geometrically_with_the_budget(monkeypatch):
+    """Two nodes of 1 s, on two GPUs or, for 2 s, on one, which is never accepted."""
+    exponents = []
+    module = SimpleNamespace(exp=lambda x: exponents.append(x) or 0.0)
+    monkeypatch.setattr("cgrsp_simpy.dag.policies.math", module)
+    graph = cg.dag.Graph([1, 1], [1, 1], [], [])
+    problem = Problem(graph, cg.dag.Servers(2, tflops=(1.0,)).platform())
+    assert find(problem, "annealing:hot=0.5,cold=0.1", Budget(10)).makespan_s == 1
+    # the other moves leave a node on each GPU
+    expected = [-1 / (0.5 * 0.2 ** (plans / 10)) for plans in (2, 4, 6, 8, 9)]
+    assert exponents == pytest.approx(expected)
+
+
 def test_the_critical_path_shows_the_cause_of_the_last_nodes_delay():
     """Nodes 0 and 1 of 2 s on GPU 0, 2 of 1 s on GPU 1 after 1, whose data take 3 s,
     and 3, after the data of 1 on GPU 0.

@@ -1221,6 +1221,29 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "no value is exactly so much less, and the same value is greater",
     ("waiting/recursion.py", "best = -2"): "any negative number is no machine",
     (
+        "dag/listing.py",
+        "continue",
+    ): "later runs start no earlier: it only takes time",
+    **dict.fromkeys(
+        [
+            ("dag/policies.py", line)
+            for line in (
+                "generator.random() <= SWAP",
+                "and (not len(movable) or generator.random() <= reorders)",
+                "if new_s <= now_s or generator.random() <= math.exp(",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
+    (
+        "dag/search.py",
+        "np.where(fits, generator.random((plans, *fits.shape)), -1.1).argmax(axis=2)",
+    ): "any negative number is less than those that are drawn",
+    (
+        "cluster/policies.py",
+        "self.half_life_s, self._now_s = half_life_s, inf",
+    ): "before the first call no job has ended",
+    (
         "waiting/report.py",
         "return {name: mean([trial[name][0] for trial in trials])"
         " for name in trials[1]}",

@@ -169,8 +169,9 @@ class Received:
 
     def restore(self, memory: dict[str, Any]) -> None:
         """Continue from a state that `save` returned."""
-        self._now_s = memory.get("now_s", -inf)
-        self._ended.update(memory.get("ended", ()))
+        if memory:
+            self._now_s = memory["now_s"]
+            self._ended.update(memory["ended"])
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
         """Return the GPU-seconds of each user who received some; user: of each job."""

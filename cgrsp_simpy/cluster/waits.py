@@ -293,7 +293,7 @@ def _stretched(known: KnownWaits, raw: Floats, first: int) -> Floats:
     for begin in range(first, len(raw), TOGETHER):
         number = int(np.searchsorted(ordered_s, known.submit_s[begin], "right"))
         latest = by_start[max(0, number - CALIBRATED) : number]
-        if len(latest) < CALIBRATED // 4:
+        if len(latest) < CALIBRATED / 4:
             continue
         for place in (0, -1):
             # plus 1 s, because most waits are 0 s or a few seconds

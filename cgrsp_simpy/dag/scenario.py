@@ -348,9 +348,9 @@ def schedule_of(run: Run) -> Schedule:
     times_s = jobs["start_s"], jobs["finish_s"]
     if solution is not None:
         return Schedule(problem, solution.plan, *times_s)
-    # by start, then by end, so that a node without duration precedes one that starts
-    # when it does, then by the order of the graph
-    order = np.lexsort((np.argsort(problem.graph.order), *times_s[::-1]))
+    # by end, then by start, so that a node without duration follows one that ends when
+    # it does, then by the order of the graph
+    order = np.lexsort((np.argsort(problem.graph.order), *times_s))
     return Schedule(problem, Plan(jobs["gpu"], order, run.policy), *times_s)
 
 

@@ -4,7 +4,7 @@ every scheduler; worked out by hand.
 
 import numpy as np
 import pytest
-from cluster.cases import simulate
+from cluster.cases import jobs_of, simulate
 from support import placed
 
 import cgrsp_simpy as cg
@@ -152,6 +152,14 @@ def test_a_placement_chooses_among_nodes_of_several_sizes(placement, node):
 
 
 # ---- more than GPUs ----
+
+
+@pytest.mark.parametrize(
+    ("nodes", "plain"), [(None, True), ([1, 1], True), ([1, 2], False), ([0, 1], False)]
+)
+def test_needs_are_numbers_of_gpus_if_each_job_is_on_one_node(nodes, plain):
+    needs = Cluster((4, 4)).needs(jobs_of((0, 4, 9), (0, 2, 9), nodes=nodes))
+    assert (needs == [4, 2]) == plain
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

@@ -80,15 +80,22 @@ def test_steps_become_seconds_by_the_rate_of_the_type(file):
             gavel(steps="2000")
             + gavel("A3C", "440", "5", "4")
             + gavel("ResNet-18 (batch size 256)", "85", "7")
+            + gavel("LM (batch size 80)", "23", "7")
         )
     )
-    assert jobs.duration_s.tolist() == pytest.approx([2000 / 20, 440 / 4.4, 85 / 8.5])
+    assert jobs.duration_s.tolist() == pytest.approx([100, 440 / 4.4, 85 / 8.5, 1])
     assert (
-        jobs.iterations.tolist() == [2000, 440, 85]
+        jobs.iterations.tolist() == [2000, 440, 85, 23]
         and jobs.estimate_s.tolist() == jobs.duration_s.tolist()
     )
-    assert jobs.arrival_s.tolist() == [0, 5, 7] and jobs.gpus.tolist() == [1, 4, 1]
-    assert jobs.family.tolist() == [0, 1, 0]  # both ResNet-18, whatever the batch size
+    assert jobs.arrival_s.tolist() == [0, 5, 7, 7]
+    assert jobs.gpus.tolist() == [1, 4, 1, 1]
+    assert jobs.family.tolist() == [
+        0,
+        1,
+        0,
+        2,
+    ]  # two are ResNet-18, whatever the batch size
     assert set(jobs.kind) == {1} and jobs.user is None and jobs.name == "log"
 
 
@@ -549,24 +556,22 @@ def test_a_job_fits_only_if_all_of_it_fits(file, size):
 
 def test_jobs_that_still_run_hold_their_gpus(file):
     """The log ends at 300 s; the first job has run since 100 s and may up to 600 s, the
-    second since 0 s without a limit.
+    second since 20 s without a limit, the last since 300 s.
     """
     rows = (
         accounted(at=100, run=None, limit="00:10:00", tres="gres/gpu=8")
-        + accounted(run=None, limit="Partition_Limit", partition="cpu")
+        + accounted(start=20, run=None, limit="Partition_Limit", partition="cpu")
         + accounted(at=240, run=60, limit="5")
+        + accounted(at=300, run=None, limit="Partition_Limit", partition="cpu")
     )
     jobs = read_jobs(file(HEAD + rows), "sacct")
-    assert jobs.arrival_s.tolist() == [0, 100, 240]
-    assert jobs.duration_s.tolist() == [300, 600, 60] and jobs.running.tolist() == [
-        True,
-        True,
-        False,
-    ]
+    assert jobs.arrival_s.tolist() == [0, 100, 240, 300]
+    assert jobs.duration_s.tolist() == [280, 600, 60, 1]
+    assert jobs.running.tolist() == [True, True, False, True]
     result = started_on(jobs, Cluster((8,)))
-    assert [start_s for start_s, _ in result] == [0, 300, 900]
+    assert [start_s for start_s, _ in result] == [0, 280, 880, 880]
     message = (
-        "2 of 3 jobs of log were still running at its end: their waits are known,"
+        "3 of 4 jobs of log were still running at its end: their waits are known,"
         " and their end is estimated by their limit"
     )
     assert subject_of(Scenario(jobs)).report.note.endswith(message)
@@ -590,13 +595,14 @@ def test_a_partition_limit_is_the_longest_time_limit_in_the_log(file):
 
 def test_a_log_without_a_gpu_is_one_of_cores(file, caplog):
     rows = accounted(tres="cpu=48,node=1") + accounted(tres="cpu=32,node=2")
+    rows += accounted(tres="node=1")  # of unknown cores
     cluster = read_cluster(file("gpus,cores\n0,64\n0,64\n", "nodes.csv"))
     assert cluster == Cluster((64, 64))
     with caplog.at_level(logging.INFO):
         jobs = read_jobs(file(HEAD + rows), "sacct", cluster)
     assert (
         "log: no job has a GPU: cores count as GPUs"
-        in messages(caplog, logging.INFO)[-2]
+        in messages(caplog, logging.INFO)[-3]
     )
     assert started_on(jobs, cluster) == [(0, "0:48"), (0, "0:16 1:16")]
 

@@ -104,42 +104,49 @@ def test_equal_jobs_go_by_arrival(scheduler):
 # ---- HPS ----
 
 
-def test_aging_of_the_authors_drops_past_the_threshold_and_is_back_at_900_s():
-    wait_s = np.array([0, 300, 301, 600, 900, 1800, 9999.0])
-    expected = [1, 1, 2 * 301 / 1800, 2 / 3, 1, 2, 2]
-    assert hps_aging(wait_s, 300, 2, 1800, monotone=False) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("monotone", "wait_s", "expected"),
+    [
+        (
+            False,
+            [0, 300, 301, 600, 900, 1800, 9999],
+            [1, 1, 2 * 301 / 1800, 2 / 3, 1, 2, 2],
+        ),
+        (True, [0, 300, 1050, 1800, 9999], [1, 1, 1.5, 2, 2]),
+    ],
+)
+def test_aging_drops_past_the_threshold_unless_it_is_monotone(
+    monotone, wait_s, expected
+):
+    """The authors' is 1 again at 900 s."""
+    result = hps_aging(np.array(wait_s, float), 300, 2, 1800, monotone)
+    assert result == pytest.approx(expected)
 
 
-def test_monotone_aging_never_falls():
-    wait_s = np.array([0, 300, 1050, 1800, 9999.0])
-    assert hps_aging(wait_s, 300, 2, 1800, monotone=True) == pytest.approx(
-        [1, 1, 1.5, 2, 2]
-    )
+LATER = jobs_of((0, 8, 1800), (200, 4, 3600)), jobs_of((0, 8, 1800), (1100, 4, 3600))
+BETTER = jobs_of((0, 1, 1800), (301, 1, 2000))
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "now_s", "expected"),
+    ("scheduler", "jobs", "now_s", "expected"),
     [
-        ("hps", 200, 1),  # 1/(1+0.5)/(1+8/4) = 0.222 against 1/(1+1)/(1+4/4) = 0.25
-        ("hps", 1100, 0),  # x 1.22 = 0.272
-        ("hps:monotone=true", 1100, 0),
-        ("hps:aging_threshold_s=1200", 1100, 1),
-        ("hps:aging_boost=1", 1100, 1),
-        ("hps:max_wait_s=3600", 1100, 1),  # x 0.61
+        # 1/(1+0.5)/(1+8/4) = 0.222 against 1/(1+1)/(1+4/4) = 0.25
+        ("hps", LATER[0], 200, 1),
+        ("hps", LATER[1], 1100, 0),  # x 1.22 = 0.272
+        ("hps:monotone=true", LATER[1], 1100, 0),
+        ("hps:aging_threshold_s=1200", LATER[1], 1100, 1),
+        ("hps:aging_boost=1", LATER[1], 1100, 1),
+        ("hps:max_wait_s=3600", LATER[1], 1100, 1),  # x 0.61
+        # the first is the better one, until at 301 s its aging is 0.33
+        ("hps", BETTER, 301, 1),
+        ("hps:monotone=true", BETTER, 301, 0),
     ],
 )
-def test_hps_weighs_time_waiting_and_gpus(scheduler, now_s, expected):
+def test_hps_weighs_time_waiting_and_gpus(scheduler, jobs, now_s, expected):
     """Half an hour on 8 GPUs that waits since 0 s, an hour on 4 that has just
-    arrived.
+    arrived; and a job that falls behind by waiting.
     """
-    assert first(scheduler, jobs_of((0, 8, 1800), (now_s, 4, 3600)), now_s) == expected
-
-
-def test_a_job_falls_behind_by_waiting_unless_aging_is_monotone():
-    """The first is the better one, until at 301 s its aging is 0.33."""
-    jobs = jobs_of((0, 1, 1800), (301, 1, 2000))
-    assert first("hps", jobs, 301) == 1
-    assert first("hps:monotone=true", jobs, 301) == 0
+    assert first(scheduler, jobs, now_s) == expected
 
 
 # ---- the adaptive scheduler, and how it failed (Section III.D) ----
@@ -233,43 +240,38 @@ def test_rules_of_pbs(scheduler, jobs, expected):
     assert first(scheduler, jobs) == expected
 
 
-def test_pbs_considers_only_jobs_that_fit():
-    assert started("pbs", waiting_run(RULES, free=[3])) == [2, 1]
-
-
 PAIRS = jobs_of(
     (0, 4, 100), (0, 4, 70), (0, 4, 95), (0, 8, 70), iterations=[400, 4000, 200, 1]
 )
 
 
+ALIKE = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
+UNLIKE = jobs_of((0, 1, 100), (0, 1, 100), (0, 1, 10), iterations=[100, 100, 60])
+
+
 @pytest.mark.parametrize(
-    ("scheduler", "free", "expected"),
+    ("scheduler", "jobs", "free", "expected"),
     [
-        ("pbs", [8, 0], [1, 0]),
+        ("pbs", RULES, [3, 0], [2, 1]),  # only these fit
+        ("pbs", PAIRS, [8, 0], [1, 0]),
         # the only two whose times are within 20 % of the longer
-        ("pbs:pairs=true", [8, 0], [0, 2]),
+        ("pbs:pairs=true", PAIRS, [8, 0], [0, 2]),
         # 4400/680; 4200/660 and 600/780 are less
-        ("pbs:pairs=true,tolerance=0.3", [8, 0], [0, 1]),
+        ("pbs:pairs=true,tolerance=0.3", PAIRS, [8, 0], [0, 1]),
         # no node has room for a pair: by efficiency
-        ("pbs:pairs=true", [7, 4], [1, 0]),
-        ("pbs:pairs=true", [8, 7], [0, 2, 1]),  # and so when a pair has started
+        ("pbs:pairs=true", PAIRS, [7, 4], [1, 0]),
+        # and so when a pair has started
+        ("pbs:pairs=true", PAIRS, [8, 7], [0, 2, 1]),
+        # iterations per GPU second: 700/800, 600/500, 500/500
+        ("pbs:pairs=true", ALIKE, [8, 0], [0, 2]),
+        # of times that differ: 200/200, 160/110, 160/110
+        ("pbs:pairs=true,tolerance=1", UNLIKE, [2, 0], [0, 2]),
     ],
 )
-def test_pbs_starts_the_best_pair_that_one_node_has_room_for(scheduler, free, expected):
-    assert started(scheduler, waiting_run(PAIRS, TWO_NODES, free=free)) == expected
-
-
-def test_pbs_prefers_the_pair_with_most_work_per_gpu_second():
-    """Iterations per GPU second: 700/800, 600/500, 500/500."""
-    three = jobs_of((0, 4, 100), (0, 4, 100), (0, 1, 100), iterations=[400, 300, 200])
-    assert started("pbs:pairs=true", waiting_run(three, TWO_NODES, free=[8, 0])) == [
-        0,
-        2,
-    ]
-    # of times that differ: 200/200, 160/110, 160/110
-    three = jobs_of((0, 1, 100), (0, 1, 100), (0, 1, 10), iterations=[100, 100, 60])
-    run = waiting_run(three, TWO_NODES, free=[2, 0])
-    assert started("pbs:pairs=true,tolerance=1", run) == [0, 2]
+def test_pbs_starts_the_best_pair_that_one_node_has_room_for(
+    scheduler, jobs, free, expected
+):
+    assert started(scheduler, waiting_run(jobs, TWO_NODES, free=free)) == expected
 
 
 @pytest.mark.parametrize("scheduler", ["pbs", "pbs:pairs=true", "sbs"])

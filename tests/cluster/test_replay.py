@@ -464,11 +464,14 @@ def test_two_nodes_of_two_gpus_may_have_another_placement(file):
 
 
 def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
-    """Ten short jobs go first, and a long one last; under FIFO they all wait for it."""
+    """Ten short jobs go first, and a long one last; under FIFO they all wait for it.
+
+    The first job runs for longer than all jobs wait together.
+    """
     rows = [
-        "a,0,0,20",
-        "long,1,120,1000",
-        *(f"{job},{2 + job},{20 + 10 * job},10" for job in range(10)),
+        *("first,0,0,900", "a,900,900,20"),
+        "long,901,1020,1000",
+        *(f"{job},{902 + job},{920 + 10 * job},10" for job in range(10)),
     ]
     text = "job_id,submit_s,start_s,service_s,gpus\n" + ",1\n".join([*rows, ""])
     nodes = cg.cluster.Cluster((1,))
@@ -477,7 +480,13 @@ def test_in_a_long_log_a_refuted_simulation_is_ended(file, monkeypatch):
     ended = replay(scenario, ["fifo", "shortest"])
     assert ended.left_out.startswith("left out: fifo differ from the recorded")
     assert [row["wait_s"] is None for row in ended.rows] == [False, False, True]
-    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 12)  # its jobs
+    # differences that are equal to the sum do not refute it
+    text = "submit_s,start_s,service_s,gpus\n0,99,9,1\n" + "".join(
+        f"{at_s},{at_s},1,1\n" for at_s in range(200, 220, 2)
+    )
+    equal = Scenario(jobs_of(read_log(file(text, "equal.csv")), nodes), nodes)
+    assert "fifo" in replay(equal, ["fifo"]).waits_s
+    monkeypatch.setattr("cgrsp_simpy.cluster.replay.LONG", 13)  # its jobs
     whole = replay(scenario, ["fifo", "shortest"])
     assert whole.rows[2]["unexplained_pct"] > 100
     for result in (ended, whole):

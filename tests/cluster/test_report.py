@@ -96,6 +96,12 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
             (1,),
             {"throughput_per_h": 360, "success_pct": 50, "censored": 0},
         ),
+        # job 0, of 9 GPUs, is not measured; it ends as the first of the others arrives
+        (
+            ((0, 9, 10), (10, 1, 5), (20, 1, 5)),
+            (9,),
+            {"throughput_per_h": 720, "makespan_s": 15, "starved_pct": 0},
+        ),
         # all arrive at one time
         (
             ((5, 1, 100), (5, 1, 50)),
@@ -131,7 +137,9 @@ def test_jobs_that_a_consolidation_moves(free, held, gpus, number):
     ],
 )
 def test_figures_are_of_the_time_in_which_jobs_arrive(rows, sizes, figures):
-    result = metrics(simulate(jobs_of(*rows), Cluster(sizes), fifo, spread))
+    run = simulate(jobs_of(*rows), Cluster(sizes), fifo, spread)
+    run.plan.jobs = range(rows[0][1] == 9, len(rows))
+    result = metrics(run)
     shown = {name: result[name] for name in figures}
     assert shown == pytest.approx(figures, nan_ok=True)
 
@@ -154,16 +162,17 @@ def test_waits_by_class():
             row["wait_s"],
             row["jct_s"],
             row["starved"],
+            row["starved_pct"],
         )
         for row in by_class(run)
     ]
     assert rows == [
-        ("kind", "inference", 2, 1800, 3150, 1),
-        ("kind", "training", 2, 2700, 4050, 1),
-        ("GPUs", "1", 1, 0, 1800, 0),
-        ("GPUs", "3-4", 1, 3600, 4500, 1),
-        ("GPUs", "5-8", 1, 3600, 4500, 1),
-        ("GPUs", "9+", 1, 1800, 3600, 0),
+        ("kind", "inference", 2, 1800, 3150, 1, 50),
+        ("kind", "training", 2, 2700, 4050, 1, 50),
+        ("GPUs", "1", 1, 0, 1800, 0, 0),
+        ("GPUs", "3-4", 1, 3600, 4500, 1, 100),
+        ("GPUs", "5-8", 1, 3600, 4500, 1, 100),
+        ("GPUs", "9+", 1, 1800, 3600, 0, 0),
     ]
 
 
@@ -180,11 +189,14 @@ CLUSTERS = st.sampled_from(
 
 @settings(max_examples=60)
 @given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
-def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
-    """Little's law: jobs in the queue over time are the waits of all jobs; likewise
+def test_the_course_holds_between_its_times(rows, cluster, placement):
+    """Count the waiting and the running jobs in the middle of each interval instead.
+
+    By Little's law, jobs in the queue over time are the waits of all jobs; likewise
     GPUs in use are the GPU-seconds.
     """
     run = simulate(jobs_of(*rows), cluster, fifo, placement)
+    nodes = Nodes(cluster.sizes)
     columns = course(run)
     length_s = np.diff(columns["time_s"])
     assert columns["waiting"][:-1] @ length_s == pytest.approx(waits_s(run.jobs).sum())
@@ -192,15 +204,6 @@ def test_the_course_agrees_with_the_jobs(rows, cluster, placement):
         run.jobs["gpus"] @ run.jobs["duration_s"]
     )
     assert columns["waiting"][-1] == columns["busy"][-1] == 0
-
-
-@settings(max_examples=60)
-@given(WORKLOADS, CLUSTERS, st.sampled_from([best_fit, spread]))
-def test_the_course_holds_between_its_times(rows, cluster, placement):
-    """Count the waiting and the running jobs in the middle of each interval instead."""
-    run = simulate(jobs_of(*rows), cluster, fifo, placement)
-    nodes = Nodes(cluster.sizes)
-    columns = course(run)
     for index, now in enumerate((columns["time_s"][1:] + columns["time_s"][:-1]) / 2):
         waits = (run.jobs["submit_s"] <= now) & (now < run.jobs["start_s"])
         free = np.array(cluster.sizes)
@@ -228,6 +231,11 @@ def test_a_job_that_the_clock_does_not_see_run_holds_nothing():
     run = simulate(jobs_of((1e18, 2, 10.0)), Cluster((4,)), fifo)
     assert run.jobs["start_s"][0] == run.jobs["finish_s"][0]
     assert course(run)["busy"].tolist() == [0]
+
+
+def test_a_course_ends_at_a_time_if_a_job_arrives_then():
+    run = simulate(jobs_of((0, 1, 5), (10, 1, 5)), Cluster((1,)), fifo)
+    assert course(run, 10)["time_s"].tolist() == [0, 5, 10]
 
 
 def test_the_course_counts_gpus_and_no_cores():

@@ -19,7 +19,7 @@ import cgrsp_simpy as cg
 from cgrsp_simpy.cluster.cluster import PAPER_CLUSTER, Cluster
 from cgrsp_simpy.cluster.jobs import Jobs, Mix, Offered, generate
 from cgrsp_simpy.cluster.report import by_class, measured
-from cgrsp_simpy.cluster.scenario import Scenario, StoppingRule
+from cgrsp_simpy.cluster.scenario import OVERRUN, Scenario, StoppingRule
 from cgrsp_simpy.studies.subject import subject_of
 
 MIX_OF_ONE = Mix(gpus=((1,),), gpu_shares=(1.0,))
@@ -205,12 +205,14 @@ def test_a_precision_that_no_seed_can_reach_adds_no_runs():
 
 def test_a_log_lists_the_waits_that_depend_on_its_end(capsys, tmp_path):
     run = simulate(
-        jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10)),
+        jobs_of((0, 8, 10), (1, 8, 10), (2, 8, 10), estimate_s=[10, 9, 11]),
         ONE_NODE,
         cg.cluster.make_scheduler("fifo"),
     )
     assert (run.summary()["censored"], run.summary()["wait_s"]) == (2, 9)
-    assert "2 jobs had not started when the last one arrived" in output(
+    [censored, longer] = subject_of(run.scenario).details(run)[1]["notes"]
+    assert longer == f"1 job took longer than estimated: {OVERRUN}"
+    assert censored.split(":")[0] in output(
         capsys, "run", "cluster", f"trace={swf_of_three(tmp_path)!s}", "cluster=1x8"
     )
 

@@ -164,10 +164,30 @@ def test_a_remaining_duration_depends_on_estimate_and_elapsed_time():
         levels = (0.1, 0.5, 0.9)
         expected = [duration_above(mix, 9000.0, level, above_s) for level in levels]
         assert np.quantile(drawn, levels) == pytest.approx(expected, rel=0.04)
-    assert duration_above(mix, 9000.0, 0.5, 9500.0) == 9500.0
     assert duration_above(Mix(), 9000.0, 0.5, 100.0) == 9000.0
-    last_class_s = duration_above(mix, 80_000.0, 0.5, 40_000.0)
-    assert last_class_s == pytest.approx(160_000 / 3)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "above_s", "duration_s"),
+    [
+        *((0.4, 0, 200 / 3), (0.9, 0, 400 / 3)),
+        *((0.5, 80, 100), (0.75, 80, 400 / 3), (0.5, 150, 1200 / 7)),
+        (0.5, 250, 250),  # past the estimate
+    ],
+)
+def test_a_remaining_duration_by_hand(uniform, above_s, duration_s):
+    """Half of the durations are from 10 to 100 s, half from 100 to 10,000 s.
+
+    Between 50 and 200 s, the density over d is 2 / d^2 below 100 s and 1 / d^2 above.
+    """
+    mix = Mix(
+        limits_s=(100,),
+        duration_shares=(0.5, 0.5),
+        shortest_s=10,
+        longest_s=10_000,
+        overestimate=3,
+    )
+    assert duration_above(mix, 200, uniform, above_s) == pytest.approx(duration_s)
 
 
 def test_a_job_of_a_log_runs_as_long_as_those_of_the_log_over_its_estimate():
@@ -283,11 +303,15 @@ def test_next_lists_the_jobs_that_a_scheduler_starts(scheduler, started, path, c
     )
     assert [row["job"] for row in answer["figures"]] == started
     assert answer["next"]["waiting"] == 3 - len(started)
-    state = State.from_table(TABLE)
-    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16)))
-    rows = next_dispatches(state, scenario, scheduler).rows
+    # on nodes with cores, of which the jobs take some, too
+    on_cores = {
+        "waiting": [job | {"cores": 1} for job in TABLE["waiting"]],
+        "running": [TABLE["running"][0] | {"place": [[1, 16]]}],
+    }
+    scenario = cg.cluster.Scenario(Offered(), cg.cluster.Cluster((16, 16), (8, 8)))
+    rows = next_dispatches(State.from_table(TABLE | on_cores), scenario, scheduler).rows
     assert [(row["job"], row["nodes"]) for row in rows] == [
-        (job, ["1:8"]) for job in started
+        (job, ["0:8"]) for job in started
     ]
 
 
@@ -347,11 +371,15 @@ def test_the_reasons_of_a_cluster(scheduler, waiting, closed, expected):
 
 
 @pytest.mark.parametrize(
-    ("estimate_s", "end_s", "easy_min"),
-    [(3600, 4000, -(4600 - 900) / 3 / 60), (400, 400 + 2 * 500, 0)],
-    ids=["estimates are right", "a job is past its estimate"],
+    ("estimate_s", "end_s", "easy_min", "late"),
+    [
+        (3600, 4000, -(4600 - 900) / 3 / 60, 0),
+        (500, 900, 0, 0),
+        (400, 400 + 2 * 500, 0, 1),
+    ],
+    ids=["estimates are right", "a job ends now", "a job is past its estimate"],
 )
-def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, path, capsys):
+def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, late, path, capsys):
     """The wide job follows the first one, which takes as long again if it is late."""
     running = [TABLE["running"][0] | {"estimate_s": estimate_s}]
     table = TABLE | {"to_come": 0, "running": running}
@@ -374,7 +402,7 @@ def test_a_forecast_of_a_cluster(estimate_s, end_s, easy_min, path, capsys):
     out = output(capsys, *f"forecast {file} --seeds 3 --policies easy,fifo".split())
     assert "start_median_min" in out and "missed" not in out and "cost" not in out
     out += output(capsys, "next", file)
-    assert out.count("are past their estimates: 1.") == 2 * (easy_min == 0)
+    assert out.count("are past their estimates: 1.") == 2 * late
 
 
 class Alternating:
@@ -432,6 +460,7 @@ def test_one_more_node_with_a_memory_and_with_cores(cores, scheduler):
         expected = {n + n // 3: amount for n, amount in places[job].items()}
         assert dict(run.parts()[job]) == expected
     assert len(run.jobs) == state.resumed(scenario).jobs
+    assert more.cluster.cores == (*cores, *cores[-1:])
 
 
 BAD = {
@@ -448,6 +477,10 @@ BAD = {
         TABLE
         | {"closed": [{"node": 1}], "waiting": [TABLE["waiting"][0] | {"gpus": 17}]},
         "need of job 7(=17) must be small enough for the nodes that are available",
+    ),
+    "no such node is closed": (
+        TABLE | {"closed": [{"node": 2, "until_s": 1e5}]},
+        "node of closed(=2) must be below 2, the number of nodes",
     ),
     "closed twice": (
         TABLE | {"closed": [{"node": 1, "until_s": 1e5}] * 2},
@@ -482,10 +515,18 @@ def test_impossible_states_give_a_one_line_error(case, path, capsys):
     assert captured.out == "" and message in line
 
 
-@pytest.mark.parametrize("words", ["--slot x", "--slot 0", "--policies las"])
-def test_invalid_calls_give_a_one_line_error(words, path, capsys):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--slot x", "'x' must be a number of GPUs per node"),
+        ("--slot 0", "GPUs of one more node(=0) must be a whole number >= 1"),
+        ("--policies las", "scheduler las needs jobs of at least two users"),
+    ],
+)
+def test_invalid_calls_give_a_one_line_error(words, message, path, capsys):
     assert main([*f"forecast {path(TABLE)} --seeds 1".split(), *words.split()]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert message in line
 
 
 def test_the_schema_has_the_parameters_of_a_state():

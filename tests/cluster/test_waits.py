@@ -149,7 +149,7 @@ class Shares:
         return (features[:, 0] - 0.02) * (1.5 - self.quantile) * self.mean_s
 
 
-SMALL = {"EVERY": 40, "LEARNED": 60, "CALIBRATED": 24, "TOGETHER": 7}
+SMALL = {"EVERY": 40, "LEARNED": 60, "CALIBRATED": 28, "TOGETHER": 3}
 
 
 def test_a_forecast_uses_and_is_scaled_by_started_jobs(monkeypatch):
@@ -174,22 +174,23 @@ def test_a_forecast_uses_and_is_scaled_by_started_jobs(monkeypatch):
     raw.sort(axis=1)
     expected, counts = raw.copy(), set()
     for job in range(first, number):
-        begin = first + (job - first) // 7 * 7
+        begin = first + (job - first) // 3 * 3
         ends_s = submit_s + wait_s
         latest = [k for k in range(first, number) if ends_s[k] <= submit_s[begin]]
-        latest = sorted(latest, key=ends_s.__getitem__)[-24:]
+        latest = sorted(latest, key=ends_s.__getitem__)[-28:]
         counts.add(len(latest))
-        if len(latest) >= 24 // 4:
+        if len(latest) >= 28 // 4:
             for place in (0, 2):
                 ratios = (1 + wait_s[latest]) / (1 + raw[latest, place])
                 factor = np.quantile(ratios, LEVELS[place])
                 expected[job, place] = factor * (1 + raw[job, place]) - 1
-    assert {0, 24} < counts
+    assert {0, 5, 7, 28} < counts
     expected = np.sort(np.maximum(expected, 0), axis=1)[first:]
     assert rolling_forecast(known, first) == pytest.approx(expected)
     assert rolling_forecast(known, number - 1).shape == (1, 3)
     check_refused(lambda: rolling_forecast(known, number), "first(=200)")
-    late = replace(known, wait_s=np.full(number, 1e6))
+    early, late = (replace(known, wait_s=np.full(number, s)) for s in (0.0, 1e6))
+    assert rolling_forecast(early, 1).shape == (number - 1, 3)
     check_refused(lambda: rolling_forecast(late, 1), "other jobs have started")
 
 
@@ -198,8 +199,10 @@ def test_quantiles_are_scored_by_the_pinball_loss():
     quantiles_s = np.array([[0.0, 2.0, 4.0], [4.0, 12.0, 20.0]])
     losses = [0.0, 0.5 * 2, 0.05 * 4, 0.05 * 6, 0.5 * 2, 0.05 * 10]
     assert pinball_s(wait_s, quantiles_s) == pytest.approx(np.mean(losses))
-    assert coverage(wait_s, quantiles_s) == 1.0
-    assert coverage(wait_s, quantiles_s + 5.0) == 0.5
+    assert coverage(wait_s, quantiles_s) == coverage(wait_s, quantiles_s - 3.0) == 1.0
+    assert (
+        coverage(wait_s, quantiles_s + 5.0) == coverage(wait_s, quantiles_s - 10) == 0.5
+    )
 
 
 @pytest.mark.slow

@@ -392,8 +392,11 @@ FAULTS = {
 def test_an_invalid_job_is_left_out_entirely_or_rejected(fault, file, caplog):
     bad, message = FAULTS[fault]
     path = file(line("M1") + bad + line("R8", job="j_2"))  # a good task of the bad job
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         assert list(read_alibaba(path)) == ["j_1"]
+    assert messages(caplog, logging.INFO)[-1].endswith(
+        ": 1 job read; jobs with faults: 1"
+    )
     [note] = messages(caplog, logging.WARNING)
     assert re.search("1 (fault|bad row): line 2: ", note)
     for options in ({"strict": True}, {"job": "j_2"}):

@@ -60,6 +60,9 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
         "node a on GPU 0 sends data to b on GPU 2, but they are not connected",
     )
     assert makespans(problem, plan.gpu[None]) == [np.inf]
+    # 2 + 2 MB stay, and each node takes 6 more
+    full = cg.dag.Graph([1, 1], [6, 6], [], [], resident_mb=[2, 2])
+    assert makespans(Problem(full, ONE), [[0, 0]]) == [2]
     assert carried_out(problem, plan).start_s.tolist() == [0, np.inf, np.inf, np.inf]
 
 
@@ -71,6 +74,18 @@ test_a_problem_whose_unit_fits_nowhere_names_it = refusals(
             cg.dag.Platform([1], [5], [0], [[0]]),
         ),
         "node y, of a unit of 2 nodes, needs 7 MB; the largest GPU has 5 MB",
+    ),
+    *(
+        (
+            lambda kept=kept: Problem(
+                cg.dag.Graph([1, 1], [7, 7], [(0, 1)], [1], unit=[0, 0], **kept), ONE
+            ),
+            f" needs 11 MB: {message} between nodes, as activations, 7 of its own",
+        )
+        for kept, message in (
+            ({"resident_mb": (4, 0)}, "4 resident, of 1 unit, 0 held"),
+            ({"held_mb": [4]}, "0 resident, of 1 unit, 4 held"),
+        )
     ),
 )
 

@@ -78,6 +78,21 @@ def test_the_schedule_of_a_run_equals_its_measurements(scheduler):
     result.plan.check(result.problem)
 
 
+@pytest.mark.parametrize(
+    ("graph", "state", "policies", "is_random"),
+    [
+        ("star:n=5", "free", ["heft", "cpop"], False),
+        ("star:n=5", "free", ["random"], True),
+        ("star:n=5", "free", ["heft", "rtgs"], True),
+        ("star:n=5", "busy", ["heft"], True),
+        ("er:n=5,degree=1", "free", ["heft"], True),
+    ],
+)
+def test_the_seed_matters_if_anything_is_drawn(graph, state, policies, is_random):
+    subject = subject_of(cg.dag.Scenario(graph, state=state))
+    assert subject.is_random_under(policies) == is_random
+
+
 def test_a_study_is_divided_by_the_cost_of_searches():
     assert SMALL.jobs == 12 and subject_of(SMALL).work == 240
     assert (
@@ -93,6 +108,8 @@ WRONG = [
     ({"platform": 7}, r"platform\(=7\) must be of type Servers or of type Platform"),
     ({"budget": "7"}, r"budget\(='7'\) must be of type Budget"),
     ({"state": "full"}, "unknown state 'full'"),
+    ({"graph": "x.json:j_1"}, r"graph\(='x.json:j_1'\) must be a file name without"),
+    ({"graph": "x.csv"}, r"graph\(='x.csv'\) must include a job .* x.csv:j_17"),
 ]
 
 

@@ -3,6 +3,7 @@ from.
 """
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from cgrsp_simpy.dag.listing import best_simple, run_order, upward_rank_s
 from cgrsp_simpy.dag.policies import SEARCHES, find
 from cgrsp_simpy.dag.problem import Problem, carried_out, latest, makespans
 from cgrsp_simpy.dag.scenario import Scenario, schedule_of, simulate
-from cgrsp_simpy.dag.search import Budget, random_units
+from cgrsp_simpy.dag.search import Budget, Search, random_units
 
 RANDOM = ":start=random,order=graph"
 
@@ -65,6 +66,30 @@ def test_the_first_plan_is_the_same_in_either_order(name):
         for order in ("rank", "graph")
     )
     assert one.plan.gpu.tolist() == other.plan.gpu.tolist()
+
+
+def test_a_search_ends_at_the_first_of_its_two_limits(monkeypatch):
+    """Each evaluation is a quarter of the budget, each second a half."""
+    clock_s = [7.0]
+    clock = SimpleNamespace(perf_counter=lambda: clock_s[0])
+    monkeypatch.setattr("cgrsp_simpy.dag.search.time", clock)
+    problem, budget = two_chains(), Budget(4, 2.0)
+    plans = random_units(problem, 9, np.random.default_rng(0))
+    assert {*plans.ravel()} == {0, 1} and str(budget) == "4 evaluations or 2.0 s"
+    search, timed = (
+        Search(problem, limit, "") for limit in (budget, Budget(seconds=2.0))
+    )
+    for later_s, number, finite, spent in (
+        (0.1, 0, 0, 0.0),
+        (0.0, 1, 1, 0.25),
+        (1.4, 1, 1, 0.75),
+        (0.0, 4, 2, 1.0),
+        (2.0, 1, 0, 1.0),
+    ):
+        clock_s[0] += later_s
+        assert np.isfinite(search.evaluate(plans[:number])).sum() == finite
+        assert (search.spent, search.over) == (spent, spent == 1)
+    assert np.isfinite(timed.evaluate(plans)).all() and timed.over
 
 
 @pytest.mark.parametrize("order", ["graph", "rank"])
@@ -123,10 +148,12 @@ def test_annealing_starts_from_the_best_simple_plan_by_default():
         ([1, 1, 1, 4], [9, 9, 9, 1], [(2, 3)], RANDOM + ",reorders=0.2", 50, 5),
         # nodes 0 to 3 fit on GPU 0 alone; 4 waits for 3, and 3 for 2: both go first
         ([1, 1, 1, 1, 4], [9, 9, 9, 9, 1], [(2, 3), (3, 4)], RANDOM, 60, 2 + 4),
+        # node 3 waits for 0 on GPU 0, and for 1 and 2: they go before 0, on any GPU
+        ([5, 1, 1, 1, 4], [9, 1, 1, 9, 1], [(1, 2), (2, 3), (3, 4)], RANDOM, 60, 3 + 5),
         ([3], [9], [], "", 1, 3),  # no node and no turn can change
         ([0], [1], [], "", 1, 0),  # no plan is shorter
     ],
-    ids=["placement", "another order", "predecessors", "nothing", "no work"],
+    ids=["placement", "another order", "predecessors", "others", "nothing", "no work"],
 )
 def test_annealing_finds_the_least_makespan(
     work, memory, edges, options, evaluations, makespan_s
@@ -137,6 +164,19 @@ def test_annealing_finds_the_least_makespan(
     result = find(problem, f"annealing{options}", budget)
     assert (result.makespan_s, result.evaluations) == (makespan_s, evaluations)
     assert carried_out(problem, result.plan).makespan_s == makespan_s
+
+
+def test_annealing_cools_geometrically_with_the_budget(monkeypatch):
+    """Two nodes of 1 s, on two GPUs or, for 2 s, on one, which is never accepted."""
+    exponents = []
+    module = SimpleNamespace(exp=lambda x: exponents.append(x) or 0.0)
+    monkeypatch.setattr("cgrsp_simpy.dag.policies.math", module)
+    graph = cg.dag.Graph([1, 1], [1, 1], [], [])
+    problem = Problem(graph, cg.dag.Servers(2, tflops=(1.0,)).platform())
+    assert find(problem, "annealing:hot=0.5,cold=0.1", Budget(10)).makespan_s == 1
+    # the other moves leave a node on each GPU
+    expected = [-1 / (0.5 * 0.2 ** (plans / 10)) for plans in (2, 4, 6, 8, 9)]
+    assert exponents == pytest.approx(expected)
 
 
 def test_the_critical_path_shows_the_cause_of_the_last_nodes_delay():

@@ -425,7 +425,11 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ),
         (
             f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n",
-            "usd_per_h of A(=-1) must be",
+            "usd_per_h of A(=-1) must be a number >= 0",
+        ),
+        (
+            f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = 1\nusd = 1\n",
+            "unknown key in [[price]] 'usd'",
         ),
         ("nonsense", "laws.toml: not TOML (Expected '=' after a key"),
         (f"a = {'[' * 20_000}", "laws.toml: not TOML (nested too deeply)"),

@@ -133,11 +133,12 @@ def snapshot(minute, **offers):
     )
 
 
-def test_offers_are_one_zone_per_provider_with_kept_instances(file):
+def test_offers_are_one_zone_per_provider_with_kept_instances(file, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.market.zones.MOST_POLLS", 3)
     listed = [
         snapshot(0, a=(3, 2.0), b=(1, 1.5)),
-        # a second later, the same again
-        snapshot(0, a=(3, 2.0), b=(1, 1.5)).replace(":30+", ":31+"),
+        # between two polls
+        snapshot(1, a=(0, 9.0), b=(1, 1.5)).replace(":30+", ":20+"),
         snapshot(10, a=(1, 2.0)),
         snapshot(20, b=(4, 1.0)),
     ]
@@ -197,7 +198,10 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ),
         (
             "\n".join([*map(snapshot, range(3)), snapshot(3).replace("2025", "9025")]),
-            "must be at most 600,000,000, 10,000,000 times the median step",
+            (
+                "(=220898620980.0) must be at most 600,000,000, 10,000,000 times the"
+                " median step"
+            ),
         ),
         ("time,status,status\n0,up,down\n", "but 'status' occurs twice"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),

@@ -446,12 +446,10 @@ def test_an_invalid_stock_model_file_is_reported(text, told, file):
 
 @pytest.mark.parametrize("name", ["laws.toml", "laws.csv"])
 def test_a_market_file_is_not_opened_if_no_text_may_name_one(name, file):
-    path = file(LAWS, name)
-    with (
-        naming_nothing(),
-        pytest.raises(cg.InputError, match="opened only with --run-code"),
-    ):
-        cg.measured(path)
+    with naming_nothing():
+        check_refused(
+            lambda: cg.measured(file(LAWS, name)), "opened only with --run-code"
+        )
 
 
 # ---- the command ----

@@ -63,10 +63,12 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_cheapest_size():
 
 
 def test_a_user_price_table(file):
-    path = file(
-        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", "sizes.csv"
+    sizes = read_sizes(
+        file(
+            "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n",
+            "sizes.csv",
+        )
     )
-    sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
     # the cheapest is not the smallest
     assert rent_per_h(np.array([1]), np.array([1.0]), sizes) == [0.5]

@@ -472,6 +472,15 @@ EQUAL: dict[tuple[str, str], str] = {
         "for n in (number, YEAR_D / length)",
     ): "a multinomial draw takes the whole part of a number",
     (
+        "waiting/plan.py",
+        "moved = draws.integers(1, max(days / step, 2), len(row)) * step * DAY_S"
+        " * ~first",
+    ): "a draw of integers takes the whole part of its limit",
+    (
+        "waiting/plan.py",
+        "first = np.diff(row, prepend=-2) > 0",
+    ): "any negative number is below every row",
+    (
         "market/model.py",
         "for turn in range(first, int(before_s // self.length_s) + 2):",
     ): "times after the span are left out",

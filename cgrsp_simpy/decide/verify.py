@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from string import hexdigits
 from typing import Any
 
 from cgrsp_simpy.base.checks import InputError, require
@@ -16,7 +17,6 @@ from cgrsp_simpy.studies.compare import compare, sweep
 from cgrsp_simpy.studies.identity import Restored
 from cgrsp_simpy.studies.store import Checked, kept_json, verifying
 
-DIGEST = frozenset("0123456789abcdef")
 Again = Callable[[Mapping[str, Any], Sequence[Any], Path], Any]
 """Runs a study from its record, with policies, into a directory."""
 
@@ -63,7 +63,7 @@ def _run_again(out: Path, configuration: Any, studies: Mapping[str, Again]) -> N
     ]
 
     def data(name: Any) -> Any:
-        if not isinstance(name, str) or not set(name) <= DIGEST:
+        if not isinstance(name, str) or name.strip(hexdigits):
             raise InputError(f"data {name!r} is not a digest")
         return kept_json(out / "data" / f"{name}.json")
 

@@ -246,7 +246,7 @@ def _providers(lines: Sequence[str], needed: int) -> list[Series]:
             for offers in polls_of_offers
         ]
         up = np.array(
-            [offers.get(name, (0, 0))[0] >= needed for offers in polls_of_offers]
+            [name in offers and offers[name][0] >= needed for offers in polls_of_offers]
         )
         series.append(
             Series.of(name, step_s, up[last], np.array(prices)[last], kept=True)

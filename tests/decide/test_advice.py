@@ -526,6 +526,10 @@ test_other_kinds_are_rejected = refusals(
     ({"spot": (0.4, 0.2)}, "a Spot"),
     ({"scenario": 5}, "scenario"),
     ({"policies": []}, "policies"),
+    (
+        {"target": "miss<=1", "budget_usd": 9},
+        "budget_usd(=9) must be omitted if a target is given",
+    ),
     call=lambda given: advise(
         **({"scenario": place(), "policies": ["fifo"], "seeds": [0]} | given)
     ),

@@ -93,8 +93,7 @@ HOLDING = {
 
 def test_a_job_is_held_and_the_time_of_the_next_decision_reported():
     decision = next_dispatches(cg.State.from_table(HOLDING), DAY, "triage")
-    assert decision.rows == []
-    assert decision.waiting == 1
+    assert (decision.rows, decision.waiting) == ([], 1)
     assert decision.wake_s == pytest.approx(10 * 3600, abs=1)
     state = cg.State.from_table(HOLDING | {"now_s": 36001})
     assert [row["job"] for row in next_dispatches(state, DAY, "triage").rows] == [0]

@@ -260,8 +260,8 @@ def test_a_climb_ends_if_one_slot_more_and_one_fewer_are_worse(
 def priced(monkeypatch):
     """A search in which each option's cost on a seed is given."""
 
-    def make(cost, policies=("fifo", "edf")):
-        tried = search(place(slots=2, gpus=(SLOW, FAST)), policies)
+    def make(cost, policies=("fifo", "edf"), scenario=None):
+        tried = search(scenario or place(slots=2, gpus=(SLOW, FAST)), policies)
 
         def run(options, seeds):
             for option in options:
@@ -338,22 +338,20 @@ HOURLY = Option("fifo", 4, FIXED, ((0.0, 2), (9.0, 4)))
 
 
 def test_neighbours_of_a_schedule_differ_by_one_change():
-    """The hours of 0 cannot be earlier, and two spans do not begin together."""
-    one_slot = {((0.0, n), (9.0, 4)) for n in (1, 3)}
-    one_slot |= {((0.0, 2), (9.0, n)) for n in (3, 5)}
-    moved = {((hour, 2), (9.0, 4)) for hour in (1.0, 3.0)}
-    moved |= {((0.0, 2), (hour, 4)) for hour in (10.0, 8.0, 12.0, 6.0)}
-    merged = {()}
-    result = neighbours(HOURLY, 1)
-    assert {each.hours for each in result} == one_slot | moved | merged
-    assert {each.slots for each in result if not each.hours} == {2, 4}
-    schedules = [each for each in result if each.hours]
-    assert all(each.slots == max(n for _, n in each.hours) for each in schedules)
-    fewest = {number for each in neighbours(HOURLY, 2) for _, number in each.hours}
-    assert min(fewest) == 2
+    """Hours are from 0 to below 24, and two spans do not begin together."""
+    result = [
+        *(((0, 3), (9, 4)), ((0, 1), (9, 4)), ((1, 2), (9, 4)), ((3, 2), (9, 4)), ()),
+        *(((0, 2), (9, 5)), ((0, 2), (9, 3)), ((0, 2), (10, 4)), ((0, 2), (8, 4))),
+        *(((0, 2), (12, 4)), ((0, 2), (6, 4)), ()),
+    ]
+    slots = [4, 4, 4, 4, 4, 5, 3, 4, 4, 4, 4, 2]
+    expected = [HOURLY._replace(slots=n, hours=h) for n, h in zip(slots, result)]
+    assert neighbours(HOURLY, 1) == expected
+    # with one slot at night, jobs of two GPUs would never end
+    assert neighbours(HOURLY, 2) == expected[:1] + expected[2:]
     early = HOURLY._replace(hours=((1.0, 2), (23.0, 4)))
-    assert {each.hours[0][0] for each in neighbours(early, 1) if each.hours} == {
-        *(0.0, 1.0, 2.0, 4.0)
+    assert {hour for each in neighbours(early, 1) for hour, _ in each.hours} == {
+        *(0.0, 1.0, 2.0, 4.0, 20.0, 22.0, 23.0)
     }
 
 
@@ -378,21 +376,31 @@ def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots(numbers, hou
     assert scheduled(HOURLY, numbers) == expected
 
 
-def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day():
-    """From 23 h on, two GPUs for 7500 s; they are not yet in use at 23:00."""
+def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day(priced):
+    """From 23 h on, three GPUs for 7500 s; they are not yet in use at 23:00.
+
+    Slots that take over an hour to open are ordered at 21 h.
+    """
     gpu = cg.GpuType("long", 1.0, (7500.0,) * 3, 1.0)
     scenario = cg.Scenario(
         "late",
-        cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2)]),
-        *((gpu, gpu), (gpu,)),
+        cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2), cg.Job(1, 0.0, 9e4)]),
+        *((gpu,) * 3, (gpu,)),
+        opening=cg.Opening(boot_s=3601.0),
         market=replace(AT_ONCE, clock=cg.Clock(((0, 4.0),), 23.0)),
         service=cg.Service(sigma=(0.0,) * 3),
     )
-    own = search(scenario, ["fifo"])
+    own = priced(
+        lambda option, _: abs(min(dict(option.hours), default=9) - 4),
+        ["fifo"],
+        scenario,
+    )
     assert own.slots_in_use(own.trials.now).tolist() == [
-        *(2, 2, *[0] * 21),
-        pytest.approx(2 * 11 / 12),
+        *(3, 3, *[0] * 21),
+        pytest.approx(3 * 11 / 12),
     ]
+    # the first schedule closes a slot at 2 h, which costs more than at 3 or 4 h
+    assert own.by_hour(own.trials.now).hours == ((4, 2), (21, 3))
     assert (own.seeds, own.few, own.fewer) == (
         range(100, 118),
         range(100, 106),

@@ -8,11 +8,12 @@ import shutil
 from functools import partial
 
 import pytest
-from support import check_bad_input, outcome, output
+from support import check_bad_input, check_refused, outcome, output
 
 from cgrsp_simpy.base import files as files_module
 from cgrsp_simpy.base.table import many
 from cgrsp_simpy.cli import main
+from cgrsp_simpy.decide.verify import verify
 from cgrsp_simpy.studies import store
 
 
@@ -41,26 +42,17 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*")}
 
 
-def test_a_valid_directory_is_reported_and_not_changed(made, capsys):
+def test_a_directory_is_not_changed_and_an_altered_outcome_is_found(made, capsys):
+    """The altered file has a checksum that fits."""
     before = files(made)
     assert len(before) > 5
     assert output(capsys, "verify", "out", "--sample", "2").endswith(
         "out: 2 tasks run again, with identical results\n"
     )
     assert files(made) == before
-
-
-def test_an_outcome_that_was_altered_is_found_although_its_checksum_fits(made, capsys):
     altered(made, 1)
     assert main(["verify", "out", "--sample", "100"]) == 1
     assert "task 1 gave another result (1 of " in capsys.readouterr().out
-
-
-def test_an_unfinished_directory_is_not_called_altered(made, capsys):
-    (made / "chunks" / "000001.json").unlink()
-    check_bad_input(
-        outcome(capsys, "verify", "out", "--sample", "1"), ["is not finished"]
-    )
 
 
 @pytest.mark.quick_cases(1)
@@ -73,11 +65,17 @@ def test_a_file_without_a_task_number_is_ignored(made, capsys, name):
     )
 
 
-def test_a_file_of_no_task_is_not_counted_as_a_repeated_run(made, capsys):
+def test_a_file_of_no_task_is_not_a_repeated_run_and_a_missing_one_not_altered(
+    made, capsys
+):
     (made / "chunks" / "000777.json").write_text("{}")
     check_bad_input(
         outcome(capsys, "verify", "out", "--sample", "100"),
         ["000777.json does not belong to any task of the study"],
+    )
+    (made / "chunks" / "000001.json").unlink()
+    check_bad_input(
+        outcome(capsys, "verify", "out", "--sample", "1"), ["is not finished"]
     )
 
 
@@ -186,6 +184,23 @@ CHANGES = {  # entries of the configuration, and the words of the error
     "an enormous grid": ({"study": "sweep", "points": POINTS}, "points(=9) must be"),
 }
 ADDED = ("code", "code by text", "code in a name", "data outside")  # to what is there
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        CHANGES["data outside"],
+        ({"scenario": {"list": 1, "data": 3}}, "data 3 is not a digest"),
+        CHANGES["an enormous grid"],
+        (
+            {"study": "sweep", "points": [[{"x": 1}, {}]], "seeds": [0]},
+            "scenario(={}) must be a cg.Model",
+        ),
+    ],
+)
+def test_an_altered_configuration_gives_a_one_line_error(changes, words, file):
+    path = file(json.dumps({"policies": {}, **changes}), "configuration.json")
+    check_refused(lambda: verify(path.parent), words)
 
 
 def change(folder, case):

@@ -425,7 +425,11 @@ LAWS = f"[[stock]]\ngpu = 'A'\nchances = {[[0.5, 0.25, 0.25]] * 24}\n"
         ),
         (
             f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = -1\n",
-            "usd_per_h of A(=-1) must be",
+            "usd_per_h of A(=-1) must be a number >= 0",
+        ),
+        (
+            f"{LAWS}[[price]]\ngpu = 'A'\nusd_per_h = 1\nusd = 1\n",
+            "unknown key in [[price]] 'usd'",
         ),
         ("nonsense", "laws.toml: not TOML (Expected '=' after a key"),
         (f"a = {'[' * 20_000}", "laws.toml: not TOML (nested too deeply)"),
@@ -442,12 +446,10 @@ def test_an_invalid_stock_model_file_is_reported(text, told, file):
 
 @pytest.mark.parametrize("name", ["laws.toml", "laws.csv"])
 def test_a_market_file_is_not_opened_if_no_text_may_name_one(name, file):
-    path = file(LAWS, name)
-    with (
-        naming_nothing(),
-        pytest.raises(cg.InputError, match="opened only with --run-code"),
-    ):
-        cg.measured(path)
+    with naming_nothing():
+        check_refused(
+            lambda: cg.measured(file(LAWS, name)), "opened only with --run-code"
+        )
 
 
 # ---- the command ----

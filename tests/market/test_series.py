@@ -120,11 +120,9 @@ def test_a_spot_trace_is_low_at_none_high_at_the_most_and_medium_between(file):
     assert replace(own, begins_s=90_000.0).start_h == 1  # 25 hours later
 
 
-def test_prices_of_a_spot_trace_are_read(tmp_path):
-    path = tmp_path / "zone.json"
-    about = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1]}
-    path.write_text(json.dumps({**about, "prices": [0.9, None, 1.1]}))
-    [zone] = read_market(path)
+def test_prices_of_a_spot_trace_are_read(file):
+    prices = ', "prices": [0.9, null, 1.1]}'
+    [zone] = read_market(file(f"{trace([1, 0, 1])[:-1]}{prices}"))
     assert zone.price_usd_per_h.tolist() == pytest.approx(
         [0.9, np.nan, 1.1], nan_ok=True
     )
@@ -214,7 +212,10 @@ def test_a_table_may_hold_several_types_by_name_or_number(file):
         (trace([0, -1]), "entry 1 of data(=-1) must be a whole number >= 0"),
         (trace([0, None]), "entry 1 of data(=None) must be a whole number >= 0"),
         (trace([]), "snapshots(=0) must be at least one"),
-        (trace([1], gap=0), "metadata.gap_seconds(=0) must be a whole number >= 1"),
+        (
+            f" {trace([1], gap=0)}",
+            "metadata.gap_seconds(=0) must be a whole number >= 1",
+        ),
         (trace("11"), "data(='11') must be a list of numbers of instances"),
         ('{"data": [1]}', "metadata(=None) must be an object with gap_seconds"),
         ("Timestamp,SpotPrice\n2025-01-01,x\n", "'SpotPrice': 'x'} must be a price of"),
@@ -298,16 +299,22 @@ def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        f"{NAMES}\n2026-01-01T00:00:12Z,g5.xlarge,us-east-1a,Linux/UNIX,cheap\n",
-        f"{NAMES}\n2026,g5.xlarge,us-east-1a,Linux/UNIX,-1\n",
-        '{"SpotPriceHistory": [{"SpotPrice": "1"}]}',
-        '{"SpotPriceHistory": [1]}',
+        (
+            f"{NAMES}\n2026-01-01T00:00:12Z,g5.xlarge,us-east-1a,Linux/UNIX,cheap\n",
+            "must be a price of AWS",
+        ),
+        (
+            f"{NAMES}\n2026-01-01T00:00:12Z,g5.xlarge,us-east-1a,Linux/UNIX,-1\n",
+            "SpotPrice(=-1.0) must be a number >= 0",
+        ),
+        ('{"SpotPriceHistory": [{"SpotPrice": "1"}]}', "must be a price of AWS"),
+        ('{"SpotPriceHistory": [1]}', "must be a price of AWS"),
     ],
 )
-def test_a_wrong_price_history_gives_a_one_line_error(file, text):
-    check_refused(lambda: read_market(file(text)), ["log: line "])
+def test_a_wrong_price_history_gives_a_one_line_error(file, text, words):
+    check_refused(lambda: read_market(file(text)), ["log: line ", words])
 
 
 @pytest.mark.parametrize("row", ["0,{}", "{},low", "0,low,{}"])

@@ -133,26 +133,24 @@ def snapshot(minute, **offers):
     )
 
 
-def test_offers_are_one_zone_per_provider_with_kept_instances(file):
+def test_offers_are_one_zone_per_provider_with_kept_instances(file, monkeypatch):
+    monkeypatch.setattr("cgrsp_simpy.market.zones.MOST_POLLS", 4)
     listed = [
         snapshot(0, a=(3, 2.0), b=(1, 1.5)),
-        # a second later, the same again
-        snapshot(0, a=(3, 2.0), b=(1, 1.5)).replace(":30+", ":31+"),
+        # between two polls
+        snapshot(1, a=(0, 9.0), b=(1, 1.5)).replace(":30+", ":20+"),
         snapshot(10, a=(1, 2.0)),
         snapshot(20, b=(4, 1.0)),
     ]
-    path = file("\n".join([*listed, snapshot(30, a=(2, 2.5))]))
-    a, b = read_traces([path]).series
+    a, b = read_traces([file("\n".join([*listed, snapshot(40, a=(2, 2.5))]))]).series
     assert (a.name, a.step_s, a.kept, b.kept) == ("a", 600, True, True)
-    assert a.status.tolist() == [True, True, False, True]
-    assert b.status.tolist() == [True, False, True, False]
-    assert (a.prices, b.prices) == (((0, 2.0), (3, 2.5)), ((0, 1.5), (2, 1.0)))
-    assert read_traces([path], needed=3).series[0].status.tolist() == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    up = [[True, True, False, False, True], [True, False, True, True, False]]
+    assert [zone.status.tolist() for zone in (a, b)] == up
+    assert (a.prices, b.prices) == (((0, 2.0), (4, 2.5)), ((0, 1.5), (2, 1.0)))
+    # the last poll is less than half a step after the last snapshot
+    path = file("\n".join([*listed, snapshot(36, a=(2, 2.5))]))
+    a, _ = read_traces([path], needed=3).series
+    assert a.status.tolist() == [True, False, False, False, False]
 
 
 GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
@@ -197,7 +195,10 @@ GOOD = {"metadata": {"gap_seconds": 600}, "data": [1, 0, 1, 1]}
         ),
         (
             "\n".join([*map(snapshot, range(3)), snapshot(3).replace("2025", "9025")]),
-            "must be at most 600,000,000, 10,000,000 times the median step",
+            (
+                "(=220898620980.0) must be at most 600,000,000, 10,000,000 times the"
+                " median step"
+            ),
         ),
         ("time,status,status\n0,up,down\n", "but 'status' occurs twice"),
         (snapshot(0, a=(-1, 1)), "line 1: count(=-1) must be a whole number >= 0"),

@@ -302,14 +302,14 @@ def test_three_lines_through_a_point_have_one_corner():
 
 
 def test_the_frontier_is_the_bounds_at_its_prices():
-    prices = {2.0: Weights(wait=1, miss=2), inf: Weights(miss=1)}
-    result = frontier(odd(0), [0, 1], prices=tuple(prices), bin_s=3600)
+    """Of jobs that never miss, 0 is the only bound of the misses."""
+    load = replace(odd(0).workload, deadlines=(cg.DeadlineClass("late", 1.0, 1e6),))
+    case, weights = replace(odd(0), workload=load), Weights(wait=1, miss=2)
+    result = frontier(case, [0, 1], prices=(2.0, inf), bin_s=3600)
     assert (result.seeds, result.bin_s) == ((0, 1), 3600)
     assert result.least == {
-        price: [
-            lower_bound(odd(0), seed, weights, 3600).value or 0.0 for seed in (0, 1)
-        ]
-        for price, weights in prices.items()
+        2.0: [lower_bound(case, seed, weights, 3600).value for seed in (0, 1)],
+        inf: [0.0, 0.0],
     }
 
 

@@ -294,18 +294,24 @@ def test_no_schedule_is_tried_if_the_hour_does_not_matter():
 # ---- a price list ----
 
 
+LIST = (
+    "name,price_usd_per_h,speed,memory_gb,high_stock_probability\n"
+    "small,0.2,0.5,12,\nmiddle,1.5,1,24,1\nlarge,2,2.0,48,1\n"
+)
+
+
+def test_types_with_less_memory_are_left_out(file):
+    types = [read_gpus(file(LIST, "list.csv"), memory_gb) for memory_gb in (0, 24)]
+    assert types[1] == types[0][1:]
+    assert [(gpu.name, gpu.high_stock_probability) for gpu in types[0]] == [
+        ("small", cg.THESIS_GPUS[0].high_stock_probability),
+        *(("middle", 1.0), ("large", 1.0)),
+    ]
+
+
 @pytest.mark.slow
 def test_the_best_type_of_a_price_list(file):
-    path = file(
-        "name,price_usd_per_h,speed,memory_gb\n"
-        "small,0.2,0.5,12\nmiddle,1.5,1,24\nlarge,2,2.0,48\n",
-        "list.csv",
-    )
-    names = {
-        memory: [gpu.name for gpu in read_gpus(path, memory)] for memory in (0, 20)
-    }
-    assert names == {0: ["small", "middle", "large"], 20: ["middle", "large"]}
-    day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(path, 20))
+    day = cg.day("normal", slots=3, jobs=40, gpus=read_gpus(file(LIST, "list.csv"), 20))
     prices = Prices(price_slot=0.0)
     advice = advise(day, ["fifo"], range(2), prices=prices)
     rent = {
@@ -324,8 +330,8 @@ def test_the_best_type_of_a_price_list(file):
         ("name,price_usd_per_h,speed\na,x,1\n", 0, "must be a GPU type, with"),
         ("name,price_usd_per_h,speed\na,1,0\n", 0, "with a speed above 0"),
         ("name,price_usd_per_h,speed\na,1,-1\n", 0, "line 2"),
-        ("name,price_usd_per_h,speed\na,1,1\n", 8, "memory_gb"),
-        ("name,price_usd_per_h,speed,memory_gb\na,1,1,4\n", 8, "memory_gb"),
+        ("name,price_usd_per_h,speed\na,1,1\n", 1, "columns"),
+        ("name,price_usd_per_h,speed,memory_gb\na,1,1,4\n", 8, "memory_gb(=8)"),
     ],
 )
 def test_a_wrong_price_list_gives_a_one_line_error(file, text, memory_gb, message):

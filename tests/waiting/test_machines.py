@@ -63,10 +63,12 @@ def test_a_job_too_large_for_all_sizes_rents_several_of_the_cheapest_size():
 
 
 def test_a_user_price_table(file):
-    path = file(
-        "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n", "sizes.csv"
+    sizes = read_sizes(
+        file(
+            "name,cores,memory_gb,price_per_h\nsmall,2,4,1\nodd,4,4,0.5\n",
+            "sizes.csv",
+        )
     )
-    sizes = read_sizes(path)
     assert sizes == (Size("small", 2, 4.0, 1.0), Size("odd", 4, 4.0, 0.5))
     # the cheapest is not the smallest
     assert rent_per_h(np.array([1]), np.array([1.0]), sizes) == [0.5]
@@ -82,7 +84,10 @@ def test_a_user_price_table(file):
             "name,cores,memory_gb,price_per_h,boot_s\na,1,4,1,-2\n",
             ["line 2", "boot_s of a(=-2.0)"],
         ),
-        ("name,gpus,memory_gb,price_per_h\na,0,4,1\n", ["line 2", "gpus of a(=0)"]),
+        (
+            "name,gpus,memory_gb,price_per_h\n8 cores of a,0,4,1\n",
+            ["line 2", "gpus of 8 cores of a(=0)"],
+        ),
         (
             "name,cores,memory_gb,price_per_h\na,x,4,1\n",
             ["line 2", "'x'", "cores, a whole"],
@@ -113,10 +118,6 @@ def test_rented_machines_are_billed_with_boot_minimum_and_increment():
         ({"increment_s": 3600, "boot_s": 120}, [3600, 3600, 7200]),
     ):
         assert paid_s(run_s, index, (Size("a", 1, 0, 1, **terms),)).tolist() == expected
-
-
-def test_a_missing_price_table_is_rejected(tmp_path):
-    check_refused(lambda: read_sizes(tmp_path / "none.csv"), "No such file")
 
 
 def test_best_fit_leaves_the_fewest_free_gpus():
@@ -167,6 +168,7 @@ def idle(submit_s):
 
 test_impossible_input_gives_a_one_line_error = refusals(
     (lambda: ExponentialJobs(0), ["jobs(=0)"]),
+    (lambda: read_sizes("none.csv"), ["none.csv: No such file"]),
     (lambda: cg.waiting.read_jobs("none", unit="core"), "unknown unit 'core'"),
     (lambda: ExponentialJobs(1, rate_per_s=0), ["rate_per_s(=0)"]),
     (lambda: ListedJobs([], [], [], []), ["no usable job"]),

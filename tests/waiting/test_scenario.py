@@ -110,12 +110,10 @@ def test_future_events_include_patience_but_no_dispatch_of_reneging_jobs():
 
 
 def test_a_step_shows_a_shared_machine_once():
-    jobs = jobs_of((0, 10, 3, 2), (1, 10, 1, 1))
-    walk = list(
-        steps(
-            partial(set_up, cg.waiting.Scenario(jobs, waiting_policy("ajw"), PAIR), 0)
-        )
-    )
+    # the first takes all memory, both take all cores
+    jobs = jobs_of((0, 10, 3, 16), (1, 10, 1, 0))
+    case = cg.waiting.Scenario(jobs, waiting_policy("ajw"), PAIR, by_hand)
+    walk = list(steps(partial(set_up, case, 0)))
     assert "machines: 1(3)+2 -" in str(
         next(
             step for step in walk if step.event.kind == "start" and step.event.job == 2
@@ -355,6 +353,27 @@ def test_rented_machines_are_billed_by_size_row_by_row():
     owned, rented = 0.4 * 3630 / 3600, 1 + 2 * 2
     work = (1800 + 1800 + 2 * 3540) / 3600
     assert run.summary()["price"] == pytest.approx(9.6 * (owned + rented) / work)
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "is_known"),
+    [
+        ("ljw", {}, True),
+        ("sww", {"errors": Mispredictions(0.1)}, True),
+        ("sww", {"errors": Mispredictions(0.1, run_over=0.1)}, False),
+        ("sww", {"errors": Mispredictions(0.1, run_under=0.1)}, False),
+        ("ljw", {"errors": Mispredictions(0.1)}, False),
+        ("ljw", {"work_conserving": True}, False),
+        ("ljw", {"order": "sjf"}, False),
+    ],
+)
+def test_a_formula_covers_no_errors_except_of_waits_under_sww(
+    policy, changes, is_known
+):
+    case = cg.waiting.Scenario(
+        cg.waiting.ExponentialJobs(9), waiting_policy(policy), 105, **changes
+    )
+    assert (case.formula() is not None) == is_known
 
 
 def test_seeds_matter_if_predictions_may_be_wrong():

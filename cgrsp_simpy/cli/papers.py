@@ -176,10 +176,10 @@ def _check(args: argparse.Namespace, names: Sequence[str]) -> Answer:
         check_whole("--seeds", args.seeds, least=2, most=MOST_SEEDS)
     papers = names or ledger.PAPERS
     if args.seeds is None:
-        seconds = ledger.recorded_s(papers)
+        minutes = round(ledger.recorded_s(papers) / 60)
         longer = "" if find_spec("numba") else ", many times as long without numba"
-        if seconds > 60:
-            log.info("this takes about %.0f minutes%s", seconds / 60, longer)
+        if minutes:
+            log.info("this takes about %s%s", many(minutes, "minute"), longer)
     elif "thesis" in papers:
         check_work(args, work_of(wanted_of(IDS, args.seeds)))
     entries = [*ledger.entries(papers, args.seeds, executor_of(args))]

@@ -313,7 +313,7 @@ class Service:
             beyond = normal.cdf(-(math.log(least) / sigma + 0.5 * sigma))
         chance = beyond * (1.0 - uniform)  # probability of a greater one
         if not 0.0 < chance < 1.0:
-            return surely if chance <= 0.0 else 0.0
+            return surely
         z = -normal.inv_cdf(chance)
         return max(surely, math.exp(sigma * z - 0.5 * sigma**2))
 

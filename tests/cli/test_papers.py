@@ -30,6 +30,7 @@ REFUSED = {  # a command -> the content of its error line
         "figure 5.3 does not depend on policies and seeds",
         "5.4",
     ],
+    "papers figures thesis 5.4 slots=4,5": ["slots=4,5", "one value for papers"],
     "papers figures waiting 2 jobs=5,6": ["jobs(='5,6')", "one value"],
     "papers figures llm --seeds 3": ["--seeds(=3)", "llm do not use it"],
     "papers figures spot slots=6": ["parameter(='slots')", "have no parameters"],
@@ -136,8 +137,8 @@ def test_check_ends_with_1_if_a_recorded_agreement_is_lost(capsys, caplog, monke
         reproduced = [e for e in recorded if e.verdict == ledger.REPRODUCED]
         assert len(lost) == len(reproduced) * status
     with caplog.at_level("INFO"):
-        outcome(capsys, "papers", "check", "waiting", "cluster")
-    assert "this takes about 4 minutes" in caplog.text  # recorded: 247 s
+        outcome(capsys, "papers", "check")
+    assert "this takes about 8 minutes" in caplog.text  # recorded: 452 s
 
 
 @pytest.mark.slow
@@ -167,7 +168,13 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
     monkeypatch.setattr(gallery.FIGURES, "draw", draw)
     line = ["papers", "all", "llm", "--out", str(tmp_path / "out")]
     status, text, _ = outcome(capsys, *line)
-    assert status == 1 and "llm, figure gpus: no room" in text
+    assert (status, text.splitlines()) == (
+        1,
+        [
+            "llm, figure gpus: no room",
+            f"{tmp_path / 'out' / 'manifest.md'}: 3 items, 5 files",
+        ],
+    )
     assert outcome(capsys, *line)[0] == 0
     assert made == [("gpus",), ("table2",), ("gpus",)]  # what is there is kept
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

@@ -26,6 +26,9 @@ REFUSED = {  # a command -> the content of its error line
     "compare waiting machine=4": ["unknown parameter 'machine'", "'machines'"],
     "run hectic --policy fifoo": ["unknown policy 'fifoo'", "mean 'fifo'"],
     "run hectic --policy rh:reserv=2": ["'reserv'", "mean 'reserve'"],
+    "compare rental trace=none.csv log.nodez=x": [
+        "unknown parameter 'log.nodez'; did you mean 'log.nodes'?"
+    ],
     "compare hectic latitude=4": [
         "unknown parameter 'latitude' (closest of 43: workload, tight_window_s, "
     ],
@@ -53,6 +56,7 @@ REFUSED = {  # a command -> the content of its error line
     "compare hectic terms.warm_s=-1": ["warm_s(=-1)", ">= 0"],
     "compare hectic terms.warm_s=1min": ["warm_s(='1min')", "only the number, in s"],
     "compare hectic gpus=2024": ["unknown gpus '2024'", "thesis, 2025"],
+    "compare hectic gpus.memory_gb=0.5 gpus=none.csv": ["none.csv", "No such file"],
     "compare month mix.quiet=0.5": ["mix", "sum to 1 (here 1.3)"],
     "compare cluster cluster=8": ["cluster(='8')", "numbers of nodes"],
     "compare cluster cluster=x8": ["cluster(='x8')", "numbers of nodes"],
@@ -66,6 +70,7 @@ REFUSED = {  # a command -> the content of its error line
     "compare hectic --workers 0": ["--workers(=0)"],
     "compare hectic --precision x": ["--precision", "'x'"],
     "compare hectic --format xml": ["--format", "'xml'"],
+    "compare hectic --format jsn": ["'jsn'", "did you mean 'json'?"],
     "run hectic --seed -1": ["--seed(=-1)"],
     "run": ["arguments are required: SCENARIO (see"],
     "papers": ["arguments are required: ACTION (see"],

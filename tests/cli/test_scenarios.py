@@ -272,13 +272,6 @@ def test_every_policy_has_a_meaning(name, capsys):
     assert not [row for row in rows if row["meaning"].startswith("partial(")]
 
 
-def test_a_word_of_a_log_is_named_in_full(tmp_path):
-    (tmp_path / "log.csv").write_text("submit_s,service_s\n0,5\n9,5\n")
-    words = [f"trace={tmp_path / 'log.csv'}", "log.nodez=x"]
-    line = "unknown parameter 'log.nodez'; did you mean 'log.nodes'?"
-    check_refused(lambda: Worded("rental", words), [line])
-
-
 def test_jobs_of_a_cluster_s_log_have_no_file(tmp_path, capsys):
     swf = swf_of_three(tmp_path)
     words = ["parameters", "cluster", f"trace={swf}", "--out", tmp_path / "a.toml"]
@@ -331,9 +324,10 @@ def test_instances_of_files(tmp_path, monkeypatch, capsys):
     text = output(capsys, *line.split())
     instance = Worded("hgsp", ["instance=tasks.csv", "noise=0.5"]).scenario
     level = subject_of(cg.hgsp.Scenario("tasks1")).varied(tasks=500)
+    check_bad_input(outcome(capsys, *line.split()), ["does not exist yet"])
     drawn = subject_of(level).draw(3)
-    assert (instance.source.arrival_s == drawn.arrival_s).all()
     hours = drawn.arrival_s.max() / 3600
+    assert (instance.source.arrival_s == drawn.arrival_s).all()
     assert hours > 0.2 and f": 500 tasks over {hours:.1f} h for " in text
     (tmp_path / "wt40.txt").write_text(" ".join(["3"] * 40 + ["1"] * 40 + ["9"] * 40))
     words = ["orlib=wt40.txt", "orlib.machines=3"]

@@ -269,6 +269,7 @@ TOML = [
         "mean_execution_s = [1, 2, 3]\nhigh_stock_probability = 1\n",
         ["bad.toml", "'A'"],
     ),
+    ('module = "shop"', ["unknown module 'shop'"]),
     # no such log
     ('[workload]\ntrace = "nowhere.csv"', ["nowhere.csv", "No such file"]),
     # a log and a number of jobs

@@ -54,7 +54,7 @@ def yields_a_number(run, job):
 
 def calls_down(run):
     run.down(run.resources[0])
-    yield run.timeout(1.0)
+    yield run.timeout(2.0)
 
 
 CLAIM = "`with run.claim(job) as claim: yield claim`"
@@ -71,6 +71,7 @@ test_a_forgotten_word_is_named = refusals(
             (yields_resumed, [], "`yield from`"),
             (yields_a_number, [], 'Invalid yield value "10.0"'),
             (waits, [calls_resumed], "`yield from"),
+            (calls_resumed, [calls_down], "`yield from"),  # the job ends first
             (waits, [calls_down], "`with run.down(resource):`"),
         )
         for slots in (1, 10)

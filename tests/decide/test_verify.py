@@ -310,6 +310,7 @@ def test_policies_of_files_are_run_again_if_allowed(tmp_path, monkeypatch, capsy
 def test_a_sample_replaces_no_file_but_is_written_twice(tmp_path, capsys):
     file = tmp_path / "log.csv"
     assert [outcome(capsys, "sample", str(file))[0] for _ in range(2)] == [0, 0]
+    assert file.read_text().startswith("job,timestamp,service_s,customer\n")
     file.write_text("other")
     check_bad_input(outcome(capsys, "sample", str(file)), ["or this log"])
 

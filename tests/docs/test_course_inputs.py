@@ -96,6 +96,14 @@ SOURCES = [
     (inversion, ""),
     (present_rate, AROUND),
     (mean_rate, "the same in all hours"),
+    (  # 6.8 per hour at night
+        edited(
+            thinning,
+            "HOURLY[int(env.now % 24)] / 10",
+            "0.6 + HOURLY[int(env.now % 24)] / 25",
+        ),
+        "the same in all hours",
+    ),
     (edited(thinning, "1 / 10", "10"), "any time of an hour"),
     (edited(thinning, "env.now %", "(env.now + 1) %"), AROUND),
     (

@@ -155,8 +155,8 @@ def test_a_calendar_with_a_period_begins_again(calendar, period, capacities):
 def test_a_calendar_that_begins_at_0_applies_to_requests_made_before_it():
     env = simpy.Environment()
     desk = cg.Resource(env, name="desk")
-    one_user(env, desk, 0, 1)
     cg.schedule(env, desk, [(0, 0), (5, 1)])
+    desk.request()
     env.run()
     assert list(desk.waits) == [5]
 
@@ -273,7 +273,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         (lambda env, desk: cg.Resource(env, 1.5), "capacity(=1.5)"),
         (lambda env, desk: setattr(desk, "capacity", -2), "capacity(=-2)"),
         (lambda env, desk: desk.close(-1), "capacity(=-1)"),
-        (lambda env, desk: cg.Container(env).put(0), "amount(=0)"),
+        (lambda env, desk: cg.Container(env).put(0), "amount(=0) must be a number > 0"),
         (lambda env, desk: cg.Container(env).get(math.nan), "amount(=nan)"),
         (lambda env, desk: cg.Container(env).get("a"), "amount(='a')"),
         (lambda env, desk: cg.Container(env, math.nan), "capacity(=nan)"),
@@ -296,12 +296,16 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
         ),
         (lambda env, desk: cg.schedule(env, desk, []), "times of the calendar"),
         (lambda env, desk: cg.schedule(env, desk, [(3, 1), (2, 2)]), "ascending"),
-        (lambda env, desk: cg.schedule(env, desk, [(0, -1)]), "capacity(=-1)"),
+        (lambda env, desk: cg.schedule(env, desk, [(3, 1), (3, 2)]), "ascending"),
+        (lambda env, desk: cg.schedule(env, desk, [(1, -1)]), "capacity(=-1)"),
         (lambda env, desk: cg.schedule(env, desk, [(math.inf, 1)]), "finite"),
         (lambda env, desk: cg.schedule(env, desk, [0, 1]), "pairs of a time"),
         (lambda env, desk: cg.schedule(env, desk, [("a", 1)]), "pairs of a time"),
         (lambda env, desk: cg.schedule(env, cg.Store(env), [(0, 1)]), "resource(="),
-        (lambda env, desk: cg.schedule(env, desk, [(0, 1), (5, 2)], 5), "period(=5)"),
+        (
+            lambda env, desk: cg.schedule(env, desk, [(0, 1), (3, 0), (5, 2)], 5),
+            "period(=5)",
+        ),
         (lambda env, desk: desk.series(), "has no records"),
         (lambda env, desk: cg.Monitor(env, "seen").tally("soon"), "value(='soon')"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(math.nan), "value(=nan)"),

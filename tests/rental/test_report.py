@@ -116,11 +116,14 @@ def test_bands_are_the_stock_at_dispatches_and_the_hours_of_the_clock():
     for row in run.jobs:
         name = day.gpus[row["gpu"]].name
         messages = [
-            messages
-            for at_s, _, messages in bands.levels[name]
+            (level, message)
+            for at_s, level, message in bands.levels[name]
             if at_s <= row["dispatch_s"]
         ]
-        assert messages[-1] == ("High", "Medium", "Low")[row["status"]]
+        assert messages[-1] == (
+            row["status"] / 2,
+            ("High", "Medium", "Low")[row["status"]],
+        )
     hours = cg.Market(cg.Clock(((0, 1.0), (12, 0.5), (18, 0.7)), start_h=13.5))
     drawn = subject_of(cg.day("normal", jobs=100)).varied(market=hours)
     later = subject_of(drawn).report.bands(cg.simulate(drawn, "edf", 2))

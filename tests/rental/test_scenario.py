@@ -405,6 +405,7 @@ JOB = cg.Job(0, 0.0, 9.0)
 
 test_invalid_scenarios_give_a_one_line_error = refusals(
     (lambda: cg.Scenario(3, SMALL), ["name(=3)", "a string"]),
+    (lambda: cg.day("quiet", slotz=3), ["'slotz'", "did you mean 'slots'?"]),
     (
         lambda: cg.PoissonWorkload(5, 1, deadlines=[]),
         ["deadlines", "at least one class"],

@@ -142,9 +142,13 @@ def test_rates_of_a_log_by_hand():
     measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5))
     expected = [0.0] * 24
     expected[22], expected[23], expected[4], expected[0] = 3 / 1.5, 3 / 2, 1.0, 1 / 1.0
-    assert measured.per_h == (pytest.approx(expected),)
     day = cg.arrival_rates(log_of([0.0, 24 * HOUR_S]))  # no less than a day
     assert (measured.start_h, measured.start_day, day.start_h) == (22.5, "Monday", 8)
+    week = cg.arrival_rates(log_of([0.0, 168 * HOUR_S], 8, "Tuesday"), weekly=True)
+    assert (measured.per_h, np.argwhere(week.per_h).tolist()) == (
+        (pytest.approx(expected),),
+        [[1, 8]],
+    )
 
 
 def test_the_rates_of_a_view_equal_those_of_the_workload():

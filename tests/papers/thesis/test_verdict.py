@@ -153,7 +153,7 @@ class Run(NamedTuple):
     seed: int
 
     def summary(self):
-        return {"utilisation_pct": 7.25}
+        return {"utilisation_pct": self.seed + 0.25}
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, REPRODUCED), (1.01, DIFFERENT)])
@@ -171,7 +171,7 @@ def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkey
     monkeypatch.setattr(verdict, "event_utilisation_pct", run_pct)
     judged = next(verdict.event_utilisation("5.1"))
     assert (judged.verdict, judged.n) == (expected, 1)
-    assert judged.ours == f"{middle + 1:.2f} (7.2)"
+    assert judged.ours == f"{middle + 1:.2f} (42.2)"
 
 
 def test_statistics_work_along_the_last_axis():

@@ -184,7 +184,8 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
         for name in item["files"]
     )
     assert {"numpy", "simpy", "python"} <= manifest["versions"].keys()
-    assert "llm, table II" in (tmp_path / "out" / "manifest.md").read_text()
+    files = ", ".join(f"llm/tables.{ending}" for ending in ("csv", "json", "md", "tex"))
+    assert f"{files} |" in (tmp_path / "out" / "manifest.md").read_text()
     table["seconds"] = "x"
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
     # a damaged manifest is replaced, as is that of another number of seeds

@@ -213,17 +213,9 @@ def wait_histogram(
     """
     runs, ax = runs_of(runs), axes(ax)
     waits = [_waits_s(run.jobs) / 60 for run in runs]
-    width = _width(max(waits_min.max(initial=0) for waits_min in waits))
-    edges = width * np.arange(
-        1
-        + max(
-            1,
-            *(
-                math.ceil(waits_min.max(initial=0) / width + 1e-9)
-                for waits_min in waits
-            ),
-        )
-    )
+    longest = max(waits_min.max(initial=0) for waits_min in waits)
+    width = _width(longest)
+    edges = width * np.arange(1 + math.ceil(longest / width + 1e-9))
     drawn = []
     policies = [run.policy for run in runs]
     for waits_min, name, look in zip(waits, named(runs, policies), looks(policies)):

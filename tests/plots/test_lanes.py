@@ -249,6 +249,31 @@ def test_a_fraction_of_a_resource_counts_as_that_fraction(ax):
     assert ax.get_ylabel() == "nodes"
 
 
+@pytest.mark.parametrize(
+    ("jobs", "run_s", "label", "first_s"),
+    [
+        (199, 1.0, "nodes", 1),
+        (200, 1.0, "nodes, mean over 1 s", 1),
+        (200, 60.0, "nodes, mean over 1 min", 60),
+        (200, 60.3, "nodes, mean over 2 min", 120),
+        (200, 3600.0, "nodes, mean over 1 h", 3600),
+        (200, 86400.0, "nodes, mean over 24 h", 86400),
+        (200, 86400.5, "nodes, mean over 48 h", 172800),
+    ],
+)
+def test_of_many_jobs_averages_over_equal_spans_are_drawn(
+    jobs, run_s, label, first_s, ax
+):
+    claims = [
+        (job, 0, 8, "executing", job * run_s, (job + 1) * run_s) for job in range(jobs)
+    ]
+    slot_timeline(timeline(claims), ax)
+    assert ax.get_ylabel() == label
+    unit_s = {"time (s)": 1, "time (min)": 60, "time (h)": 3600}[ax.get_xlabel()]
+    edges_s = np.unique(ax.collections[0].get_paths()[0].vertices[:, 0]) * unit_s
+    assert edges_s[[0, 1, -1]] == pytest.approx([0, first_s, jobs * run_s])
+
+
 def crowd(places=2000):
     claims = [(job, job, 1, "executing", job, job + 100) for job in range(places)]
     visits = [(job, job, job, job + 100, np.nan) for job in range(places)]

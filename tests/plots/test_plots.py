@@ -8,7 +8,6 @@ tests/plots/baseline again.
 import itertools
 import math
 import os
-import re
 import subprocess
 import sys
 from functools import partial
@@ -19,18 +18,19 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
+from plots.test_lanes import mixed
 from studies.function_models import bank
-from support import drawn_with, refusals
+from support import drawn_with, frame_at, refusals
 
 import cgrsp_simpy as cg
 from cgrsp_simpy import plots
-from cgrsp_simpy.plots import marks
+from cgrsp_simpy.plots import marks, parts
 from cgrsp_simpy.plots.labels import spread
 from cgrsp_simpy.plots.style import (
     COLUMNS_MM,
@@ -195,8 +195,7 @@ def test_queue_length_draws_one_line_per_run_in_the_style_of_its_policy(run, ax)
     assert [line.get_color() for line in ax.lines] == [POLICY["fifo"], POLICY["cadr"]]
     assert ax.lines[0].get_ydata()[-1] == 0
     assert ax.lines[0].get_ydata().max() > 10
-    assert "(h)" in ax.get_xlabel()
-    assert ax.get_ylabel() == "waiting jobs"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (h)", "waiting jobs")
 
 
 @pytest.mark.slow
@@ -212,11 +211,6 @@ def test_runs_of_one_policy_have_different_labels(ax):
         "rh",
     ]
     assert len({line.get_color() for line in ax.lines}) == 3
-
-
-def test_slot_timeline_of_many_jobs_names_the_span_of_its_averages(ax):
-    plots.slot_timeline(cg.simulate(cg.day("hectic", jobs=300), "fifo"), ax=ax)
-    assert re.fullmatch(r"slots, mean over \d+ (s|min)", ax.get_ylabel())
 
 
 @pytest.mark.slow
@@ -236,14 +230,22 @@ def test_wait_histogram_holds_all_jobs_in_shared_bins(run, ax):
     assert np.array_equal(ax.lines[0].get_xdata(), ax.lines[2].get_xdata())
 
 
-def test_a_job_that_never_started_has_no_wait_in_the_histogram(ax):
+@pytest.mark.parametrize(
+    ("longest_min", "width", "bins"),
+    [(0, 1, 1), (0.5, 0.02, 26), (40, 1, 41), (80, 2, 41), (82, 5, 17), (240, 10, 25)],
+)
+def test_a_job_that_never_started_has_no_wait_in_the_histogram(
+    longest_min, width, bins, ax
+):
     run = three_jobs()
-    run.jobs["start_s"][2] = np.nan
+    run.jobs["start_s"] = run.jobs["submit_s"] + [0, 60 * longest_min, np.nan]
     plots.wait_histogram(run, ax=ax)
     line, mean_min = ax.lines
-    assert line.get_ydata()[1:-1:2].sum() == pytest.approx(100)
-    waits_s = (run.jobs["start_s"] - run.jobs["submit_s"])[:2]
-    assert mean_min.get_xdata()[0] == pytest.approx(waits_s.mean() / 60)
+    ends = [50.0, 50.0, *[0.0] * (2 * bins - 4), 50.0, 50.0]
+    assert list(line.get_ydata()) == [0, *(ends if longest_min else [100.0] * 2), 0]
+    assert line.get_xdata()[-1] == pytest.approx(width * bins)
+    assert ax.get_ylabel() == f"jobs (%) in each {width} min"
+    assert mean_min.get_xdata()[0] == pytest.approx(longest_min / 2)
 
 
 def paired_study():
@@ -272,12 +274,13 @@ def paired_study():
     )
 
 
-def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
+def test_policy_bars_of_differences_have_the_intervals_of_the_differences():
     """Shared noise of 13 points makes the means' intervals overlap; the differences' do
     not.
     """
     study = paired_study()
-    plots.policy_bars(study, "miss_pct", ax=ax, differences=True)
+    ax = plots.policy_bars(study, "miss_pct", differences=True)
+    assert ax.figure.get_size_inches() == pytest.approx((6.3, 1.89))
     assert [bar.get_width() for bar in ax.patches] == [-4.5, 5.0]
     assert [to_hex(bar.get_facecolor()) for bar in ax.patches] == [
         POLICY[name].lower() for name in ("rh", "cadr")
@@ -289,10 +292,6 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences(ax):
     assert study.means()["rh"]["miss_pct"].half_width > 15
     assert ax.get_xlabel() == "missed deadlines (%): difference from fifo"
     assert "paired by seed" in ax.get_title(loc="left")
-    ax.figure.canvas.draw()
-    shown = [text.get_window_extent() for text in ax.texts if text.get_text()]
-    assert len(shown) == 2
-    assert all(box.x1 <= ax.get_window_extent().x1 + 2 for box in shown)
 
 
 def two_parameters():
@@ -365,18 +364,18 @@ def test_daily_draws_the_days_of_one_month_and_their_kinds(replication, month, a
 
 DRAW = {
     "gantt": lambda **more: plots.gantt(three_jobs(), **more),
-    "queue_length": lambda **more: plots.queue_length(three_jobs(), **more),
-    "slot_timeline": lambda **more: plots.slot_timeline(three_jobs(), **more),
-    "wait_histogram": lambda **more: plots.wait_histogram(three_jobs(), **more),
     "policy_bars": lambda **more: plots.policy_bars(
         study_of(MADE_UP), "miss_pct", **more
     ),
+    "queue_length": lambda **more: plots.queue_length(three_jobs(), **more),
+    "slot_timeline": lambda **more: plots.slot_timeline(three_jobs(), **more),
+    "wait_histogram": lambda **more: plots.wait_histogram(three_jobs(), **more),
     "sweep_lines": lambda **more: plots.sweep_lines(sweep_of(TEN), "miss_pct", **more),
     "pareto": lambda **more: plots.pareto(study_of(MADE_UP), **more),
     "daily": lambda **more: plots.daily(MONTH, "miss_pct", **more),
     "monitor": lambda **more: plots.monitor(cg.simulate(bank, seed=1), "desk", **more),
     "welch": lambda **more: plots.welch(
-        WarmUp(3.0, "desk queue", 2, np.arange(1.0, 11.0), np.arange(10.0)), **more
+        WarmUp(9.0, "desk queue", 2, np.arange(1.0, 41.0), np.arange(40.0) % 2), **more
     ),
 }
 MONTH = [
@@ -416,12 +415,13 @@ def test_draws_on_the_axes_given_with_style_keywords(draw, ax):
 
 
 @pytest.mark.quick_cases(3)
-@every_function
-def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(draw):
-    drawn = draw()
-    assert isinstance(drawn, Axes)
+@pytest.mark.parametrize("name", DRAW)
+def test_without_axes_draws_on_a_figure_that_pyplot_does_not_know(name):
+    drawn = DRAW[name]()
     assert plt.get_fignums() == []
-    assert drawn.figure.get_size_inches()[0] == pytest.approx(6.3)
+    assert drawn.figure.get_size_inches() == pytest.approx(
+        (6.3, 2.52 if name == "policy_bars" else 3.9)
+    )
 
 
 @pytest.mark.slow
@@ -524,6 +524,14 @@ test_wrong_arguments_are_rejected = refusals(
             study_of({"fifo": {"miss_pct": 1.0}}), "miss_pct", differences=True
         ),
         "at least two",
+    ),
+    (
+        lambda: plots.policy_bars(
+            SimpleNamespace(**vars(paired_study()) | {"policies": ["fifo", "mine"]}),
+            "wait_min",
+            differences=True,
+        ),
+        "unknown metric 'wait_min'",
     ),
     (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
     (
@@ -691,8 +699,7 @@ def test_labels_are_spread_apart_and_keep_their_order(seed):
     order = np.argsort(placed)
     assert np.diff(placed[order]).min() >= 1.0 - 1e-9
     assert np.all(np.diff(wanted[order]) >= 0)
-    assert placed.min() >= -1e-9
-    assert placed.max() <= 10.0 + 1e-9
+    assert ((placed >= -1e-9) & (placed <= 10.0 + 1e-9)).all()
 
 
 @pytest.mark.slow
@@ -728,12 +735,22 @@ def test_a_title_is_no_wider_than_a_narrow_panel():
 
 
 @pytest.mark.slow
-def test_value_labels_are_omitted_if_rows_are_lower_than_text():
-    names = [f"policy {number}" for number in range(30)]
-    for height, shown in ((8.0, 30), (1.5, 0)):
-        ax = new_axes(3.0, height)
-        marks.bars(ax, names, range(30), [1.0] * 30)
-        assert len(drawn(ax)) == shown
+@pytest.mark.parametrize(("height", "shown"), [(8.0, 30), (1.5, 0)])
+def test_value_labels_are_omitted_if_rows_are_lower_than_text(height, shown):
+    ax = new_axes(3.0, height)
+    marks.bars(ax, list(map(str, range(30))), range(30), [1.0] * 30)
+    assert len(drawn(ax)) == shown
+
+
+def test_panels_have_letters_before_their_titles_or_the_titles_of_their_legends():
+    figure = Figure()
+    one, two, three = figure.subplots(1, 3)
+    parts.titled(one, "one", xlabel="a label")
+    marks.legend_above(two, [Patch()], "two")
+    parts.letters(figure)
+    titles = [ax.get_title(loc="left") for ax in (one, three)]
+    assert [*titles, one.get_xlabel()] == ["(a) one", "(c)", "a label"]
+    assert two.get_legend().get_title().get_text() == "(b) two"
 
 
 # ---- Looks ----
@@ -766,30 +783,73 @@ def test_policies_of_one_name_in_one_figure_differ():
 
 # ---- Pictures ----
 
-PICTURES = {
-    "gantt": lambda ax: plots.gantt(three_jobs(), ax=ax),
+ANGLE = np.arange(9) * 2.4
+RADIUS = np.sqrt(ANGLE)
+PICTURES = DRAW | {
     "bars": lambda ax: marks.bars(
         ax,
         [*MADE_UP],
         [row["miss_pct"] for row in MADE_UP.values()],
         [0.5] * 4,
         [23.0, np.nan, np.nan, 7.9],
+    )[0],
+    "bars_with_long_intervals": lambda ax: marks.bars(
+        ax, ["fifo", "spt", "mine", "atc"], [3.0, -2.0, math.inf, 0.004], [4, 1, 1, 0]
+    )[0],
+    "daily_of_one_run": lambda ax: plots.daily(MONTH[0], ax=ax),
+    "differences": lambda ax: plots.policy_bars(
+        paired_study(), "miss_pct", ax, differences=True
     ),
-    "pareto": lambda ax: plots.pareto(study_of(MADE_UP), ax=ax),
-    "sweep_lines": lambda ax: plots.sweep_lines(
-        sweep_of(list(MADE_UP)), "miss_pct", ax=ax
+    "frame": lambda ax: frame_at(mixed(), 20)[0],
+    "lines_over_names": lambda ax: marks.lines(
+        ax,
+        ["one", "two"],
+        {"fifo": ([1.0, 3.0], [0.5, np.nan]), "mine": ([2.0, 2.5], [0.2, 4.0])},
+        {"mine": (2.5, 2.0)},
+    )[0],
+    "many_points": lambda ax: marks.points(
+        ax,
+        list(cg.POLICIES)[:9],
+        (RADIUS * np.cos(ANGLE), RADIUS / 9),
+        (RADIUS * np.sin(ANGLE), RADIUS / 5),
+        (ANGLE / 9 - 2, ANGLE / 6 - 3),
+        front=(True, False),
+    )[0],
+    "phases": lambda ax: plots.slot_timeline(mixed(), ax=ax),
+    "published": lambda ax: (
+        marks.legend_above(
+            ax, [marks.published(TEN), Patch(label="a patch")], "a title, " * 9
+        )
+        or ax
+    ),
+    "queues": lambda ax: plots.queue_length([three_jobs(), mixed()], ax=ax),
+    "shared": lambda ax: plots.gantt(mixed(), ax=ax),
+    "tradeoff": lambda ax: plots.pareto(
+        study_of(
+            {
+                "fifo": {"utilisation_pct": 50.0, "mine": 3.0},
+                "spt": {"utilisation_pct": 60.0, "mine": 4.0},
+                "mine": {"utilisation_pct": 55.0, "mine": 4.0},
+            }
+        ),
+        "utilisation_pct",
+        "mine",
+        ax,
+    ),
+    "waits": lambda ax: plots.wait_histogram(
+        [three_jobs(), cg.simulate(bank, seed=1)], ax=ax
+    ),
+    "sweep_over_two": lambda ax: plots.sweep_lines(
+        two_parameters(), "miss_pct", ax=ax, over="slots"
     ),
 }
 
 
 def save(name, path):
     with plots.styled("print"):
-        ax = new_axes(4.2, 2.6)
-        PICTURES[name](ax)
-        ax.figure.savefig(path, dpi=60)
+        PICTURES[name](ax=new_axes(4.2, 2.6)).figure.savefig(path, dpi=60)
 
 
-@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", PICTURES)
 def test_picture_is_unchanged(name, tmp_path):
     version, same = drawn_with(BASELINE / f"{name}.png")
@@ -798,20 +858,17 @@ def test_picture_is_unchanged(name, tmp_path):
     save(name, tmp_path / f"{name}.png")
     assert (
         compare_images(
-            str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=10
+            str(BASELINE / f"{name}.png"), str(tmp_path / f"{name}.png"), tol=1
         )
         is None
     )
 
 
-def test_an_infinite_value_has_its_sign_in_place_of_a_bar():
+def test_an_infinite_value_has_its_sign_in_place_of_a_bar(ax):
     """The mean wait of a scheduler that cannot keep up."""
-    ax = plt.figure().subplots()
-    drawn = marks.bars(ax, ["fifo", "easy"], [math.inf, 5.0], [math.nan, 1.0])
-    assert [bar.get_width() for bar in drawn] == [0, 5]
-    assert {text.get_text() for text in ax.texts} >= {r"$\infty$"}
-    ax.figure.canvas.draw()
-    plt.close(ax.figure)
+    bars = marks.bars(ax, ["fifo", "easy"], [math.inf, 5.0], [math.nan, 1.0])
+    assert [bar.get_width() for bar in bars] == [0, 5]
+    assert drawn(ax) == [r"$\infty$", "5.00"]
 
 
 if __name__ == "__main__":

@@ -40,8 +40,9 @@ def test_deviation_of_a_mean_is_its_standard_error():
     assert deviation(average, [values], 30) == pytest.approx(
         values.std(ddof=1) / math.sqrt(30)
     )
-    jackknifed = deviation(lambda x: x.mean(axis=-1), [values], 30)
-    assert jackknifed == pytest.approx(values.std(ddof=1) / math.sqrt(30))
+    assert deviation(lambda x: x.mean(axis=-1), [values], 30) == pytest.approx(
+        values.std(ddof=1) / math.sqrt(30)
+    )
     # the same by drawing again
     drawn = deviation(OfMeans(lambda means: means[0]), [values], 30)
     assert drawn == pytest.approx(
@@ -153,7 +154,7 @@ class Run(NamedTuple):
     seed: int
 
     def summary(self):
-        return {"utilisation_pct": 7.25}
+        return {"utilisation_pct": self.seed + 0.25}
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.99, REPRODUCED), (1.01, DIFFERENT)])
@@ -171,7 +172,7 @@ def test_utilisation_over_events_is_judged_by_five_seeds(share, expected, monkey
     monkeypatch.setattr(verdict, "event_utilisation_pct", run_pct)
     judged = next(verdict.event_utilisation("5.1"))
     assert (judged.verdict, judged.n) == (expected, 1)
-    assert judged.ours == f"{middle + 1:.2f} (7.2)"
+    assert judged.ours == f"{middle + 1:.2f} (42.2)"
 
 
 def test_statistics_work_along_the_last_axis():
@@ -199,12 +200,20 @@ def test_statistics_of_cells_match_the_textbooks():
     assert paired_t(120)(a, b) == pytest.approx(2 * paired_t(30)(a, b))
 
 
-def test_z_counts_standard_errors_beyond_the_rounding():
-    assert z_score(5.2, 5.0, 0.1, 0.05) == pytest.approx(1.5)
-    assert z_score(4.8, 5.0, 0.1, 0.05) == pytest.approx(-1.5)
-    assert z_score(5.04, 5.0, 0.1, 0.05) == 0.0  # within the rounding
-    assert z_score(0.0, 0.04, 0.0, 0.05) == 0.0  # no deviation at all, and none needed
-    assert z_score(1.0, 0.0, 0.0, 0.05) == math.inf
+@pytest.mark.parametrize(
+    ("printed", "ours", "error", "z"),
+    [
+        (5.2, 5.0, 0.1, 1.5),
+        (4.8, 5.0, 0.1, -1.5),
+        (5.04, 5.0, 0.1, 0.0),  # within the rounding
+        (0.0, 0.04, 0.0, 0.0),  # no deviation at all, and none needed
+        (1.0, 0.0, 0.0, math.inf),
+        (0.0, 1.0, 0.0, -math.inf),
+        (5.0, 5.0, math.inf, math.nan),
+    ],
+)
+def test_z_counts_standard_errors_beyond_the_rounding(printed, ours, error, z):
+    assert z_score(printed, ours, error, 0.05) == pytest.approx(z, nan_ok=True)
 
 
 @pytest.mark.parametrize(

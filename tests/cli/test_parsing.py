@@ -124,6 +124,7 @@ REFUSED = {  # a command -> the content of its error line
     "advise hectic --target wait<=3%": ["target(='wait<=3%')", "without %"],
     "bound cluster": ["scenario(='cluster')", "rental with trace=LOG"],
     "bound hectic prices.price_miss=2": ["requires --objective cost"],
+    "bound hectic jobs=3 --clairvoyant --bin 5 --seeds 1": ["--bin must be omitted if"],
     "bound hectic --clairvoyant --frontier": ["--clairvoyant must be omitted"],
     "advise hectic spot.share=.4": ["spot.share=.4 spot.per_h=.2"],
     "bound hectic jobs=3 prices.price_miss=1,2 --objective cost --seeds 1": [

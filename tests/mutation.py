@@ -166,6 +166,22 @@ EQUAL: dict[tuple[str, str], str] = {
         "if run.at_s[len(run.fleet) + 1] <= math.inf:  # set in the run's first state",
     ): "events that never come have no order",
     ("rental/kernel/loop.py", "run.fleet[slot].row = -2"): "no row is negative",
+    (
+        "exercises/outputs.py",
+        "np.sum(np.cumsum(gaps) + _responses(gaps, works) < closes),",
+    ): "no drawn customer leaves at exactly this time",
+    (
+        "exercises/outputs.py",
+        "np.reshape(waits, (-2, batches)).T.ravel(), batches",
+    ): "NumPy computes any negative length",
+    (
+        "exercises/scheduling.py",
+        "jobs = tuple(map(_Job, range(len(columns[1])), *columns))",
+    ): "the columns of the jobs have the same length",
+    (
+        "rental/bulk.py",
+        "until_s = 3 * self.run.now_s[0] + LOOK_AHEAD_S",
+    ): "drawn further ahead, the stock is the same",
     ("rental/bulk.py", 'fleet["row"] = fleet["payer"] = -2'): "no row is negative",
     (
         "rental/kernel/loop.py",
@@ -426,6 +442,19 @@ EQUAL: dict[tuple[str, str], str] = {
         "exercises/inputs.py",
         "or (bool(day) and day == _arrivals(submitted, seed + 2, 1))",
     ): "any other seed gives other arrivals",
+    (
+        "exercises/inputs.py",
+        '"": not wrong.any() and abs(dispersion) <= MOST_Z * sd,',
+    ): "a rational number, such as the dispersion, is not equal to this root",
+    (
+        "exercises/inputs.py",
+        "wrong = np.abs(means - MEAN_COUNTS) > MOST_Z * np.sqrt(MEAN_COUNTS / DAYS)",
+    ): "a multiple of 0.001 is not equal to this root",
+    (
+        "exercises/inputs.py",
+        "halves, expected = (x.reshape(-2, 48, 5).sum(axis=2)"
+        " for x in (counts, MEAN_COUNTS))",
+    ): "NumPy computes any negative length",
     (
         "base/table.py",
         'return f"{value:,.4g}" if abs(value) <= 1000 else f"{value:,.0f}"',

@@ -84,8 +84,9 @@ def test_invalid_calls_give_a_one_line_error(line, capsys, tmp_path, monkeypatch
     ],
 )
 def test_words_and_options_of_figures(
-    line, folder, ids, sizes, file, capsys, monkeypatch, tmp_path
+    line, folder, ids, sizes, file, capsys, caplog, monkeypatch, tmp_path
 ):
+    caplog.set_level("INFO")
     monkeypatch.chdir(tmp_path)
     file("submit_s,service_s,cores\n0,5,2\n3,4,1\n", "jobs.csv")
     file(
@@ -96,8 +97,15 @@ def test_words_and_options_of_figures(
         module.FIGURES, "draw", lambda *args, **how: calls.append((args, how)) or [1, 2]
     )
     assert output(capsys, "papers", "figures", *line.split()) == "1\n2\n"
-    expected = {"executor": ANY, "style": "print", **sizes}
-    assert calls == [((folder, ids or tuple(module.FIGURES)), expected)]
+    assert ("drawing all figures" in caplog.text, calls) == (
+        not ids,
+        [
+            (
+                (folder, ids or tuple(module.FIGURES)),
+                {"executor": ANY, "style": "print", **sizes},
+            )
+        ],
+    )
 
 
 @pytest.mark.parametrize(

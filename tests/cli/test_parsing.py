@@ -124,10 +124,15 @@ REFUSED = {  # a command -> the content of its error line
     "advise hectic --target wait<=3%": ["target(='wait<=3%')", "without %"],
     "bound cluster": ["scenario(='cluster')", "rental with trace=LOG"],
     "bound hectic prices.price_miss=2": ["requires --objective cost"],
+    "bound hectic jobs=3 --clairvoyant --bin 5 --seeds 1": ["--bin must be omitted if"],
     "bound hectic --clairvoyant --frontier": ["--clairvoyant must be omitted"],
     "advise hectic spot.share=.4": ["spot.share=.4 spot.per_h=.2"],
+    "bound hectic jobs=3 prices.price_miss=1,2 --objective cost --seeds 1": [
+        "prices.price_miss(='1,2') must be one value"
+    ],
     "plan waiting slots=4": ["unknown parameter 'slots'"],
     "plan waiting order=sjf": ["parameter of a plan(='order')"],
+    "plan waiting machines=3 --objective total": ["--objective must be omitted if"],
     "plan waiting --limit p95=600": ["--limit must be omitted: plans by formula"],
     "plan waiting errors.wait_under=1": ["of ajw(='wait_under=1') must be none"],
     "compare waiting instance=a.csv": ["unknown parameter 'instance'", "trace"],

@@ -197,9 +197,11 @@ def test_a_window_leaves_out_what_follows_but_counts_values_of_its_time():
     for arrival, stay in ((1, 3), (6, 8), (9, 1), (12, 2)):
         env.process(entity(arrival, stay))
     cg.warm_up(env, 5, end=11)
+    one_user(env, cg.Resource(env, name="desk"), 8, 20)
     env.run(20)
-    assert figures_of(env)["response"] == pytest.approx((8 + 1) / 2)
-    assert figures_of(env)["late"] == 1
+    assert [
+        figures_of(env)[name] for name in ("response", "late", "desk_utilisation_pct")
+    ] == [(8 + 1) / 2, 1, 50]
 
 
 def test_resources_created_after_the_window_are_not_measured():
@@ -222,7 +224,7 @@ def test_a_value_may_belong_to_a_time_before_its_monitor_was_created(warm_up, me
     env.run(5)
     response = cg.Monitor(env, "response")
     response.tally(4, at=1)
-    response.tally(2, at=3)
+    response.tally(2, at=5)
     assert response.figures()[""] == mean
 
 
@@ -307,6 +309,7 @@ def test_shares_of_withdrawn_requests_and_of_gets_served_at_once():
             "period(=5)",
         ),
         (lambda env, desk: desk.series(), "has no records"),
+        (lambda env, desk: cg.Store(env).series(), "has no records"),
         (lambda env, desk: cg.Monitor(env, "seen").tally("soon"), "value(='soon')"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(math.nan), "value(=nan)"),
         (lambda env, desk: cg.Monitor(env, "seen").tally(1, at=math.nan), "at(=nan)"),
@@ -342,7 +345,12 @@ def test_a_series_counts_who_waits_and_who_uses():
 
 @pytest.mark.parametrize(
     ("kind", "takes", "warm_s"),
-    [(cg.Store, 0, 2), (cg.FilterStore, 1, 2), (cg.PriorityStore, 1, 0)],
+    [
+        (cg.Store, 0, 2),
+        (cg.Store, 0, 0),
+        (cg.FilterStore, 1, 2),
+        (cg.PriorityStore, 1, 0),
+    ],
 )
 def test_initial_items_of_a_store_count(kind, takes, warm_s):
     env = simpy.Environment()
@@ -354,9 +362,9 @@ def test_initial_items_of_a_store_count(kind, takes, warm_s):
     if warm_s:
         cg.warm_up(env, warm_s)
     env.run(10)
-    assert shop.figures()["level"] == pytest.approx(2 - takes * 6 / (10 - warm_s))
     levels = [[0, 0], [0, 2], [4, 1]][: 2 + takes]
     assert np.column_stack(shop.series()["level"]).tolist() == levels
+    assert shop.figures()["level"] == pytest.approx(2 - takes * 6 / (10 - warm_s))
 
 
 @pytest.mark.parametrize("library", [simpy, cg])

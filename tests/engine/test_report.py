@@ -94,8 +94,10 @@ class Shifts(cg.Model):
 
     def shift(self, run):
         yield run.timeout(15.0)
-        desk = run.resources[0]  # down twice at a time, which counts once
-        with run.down(desk, self.interrupt), run.down(desk, self.interrupt):
+        with (  # twice at a time, which counts once
+            run.down(run.resources[0], interrupt=self.interrupt),
+            run.down(run.resources[0], interrupt=self.interrupt),
+        ):
             yield run.timeout(85.0)
 
     def job_process(self, run, job):

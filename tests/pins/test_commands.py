@@ -82,6 +82,8 @@ def write_files(folder):
         "late.csv": late,
         "alike.csv": ALIKE.format(1000, 2000),
         "idle.csv": ALIKE.format(4600, 9200),
+        "ready.csv": ALIKE.format(10, 20),
+        "soon.csv": ALIKE.format(11, 20),
         "wide.csv": "submit_s,service_s,gpus\n0,60,1\n5,60,1000\n",
         "one.csv": "submit_s,service_s\n0,60\n",
         "once.csv": "submit_s,service_s\n7,30\n7,60\n",
@@ -126,6 +128,9 @@ def write_files(folder):
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     replace(day, scenario="hectic").to_json(folder / "state.json")
+    replace(day, scenario="hectic", running=day.running[:3]).to_json(
+        folder / "freed.json"
+    )
     state = cg.simulate(nodes, "easy", seed=1).state(90_000)
     replace(state, scenario="cluster").to_json(folder / "nodes.json")
 

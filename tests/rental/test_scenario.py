@@ -491,7 +491,7 @@ test_invalid_scenarios_give_a_one_line_error = refusals(
     ),
     (
         lambda: cg.arrival_rates(
-            cg.LoggedWorkload((0, 7200), (1, 1), (9, 7209), (1, 1), (1, 1), start_h=0)
+            cg.LoggedWorkload((0, 7215), (1, 1), (9, 7224), (1, 1), (1, 1), start_h=0)
         ),
         ["hours that the log covers(=2.0)", "at least 24"],
     ),

@@ -513,4 +513,6 @@ test_impossible_hours_are_rejected = refusals(
         ),
         "open and close by the hour",
     ),
+    (lambda: cg.day("hectic", slots=[(0, 2, 3)]), r"^unknown GPU type \(0, 2, 3\)"),
+    (lambda: cg.day("hectic", slots=[3]), "^unknown GPU type 3 "),
 )

@@ -139,7 +139,7 @@ def test_rates_of_a_log_by_hand():
     23:00 for 2.
     """
     hours = [0.0, 0.25, 0.5, 1.0, 5.5, 24.25, 25.0, 25.5]
-    measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5))
+    measured = cg.arrival_rates(log_of([hour * HOUR_S for hour in hours], 22.5, None))
     expected = [0.0] * 24
     expected[22], expected[23], expected[4], expected[0] = 3 / 1.5, 3 / 2, 1.0, 1 / 1.0
     day = cg.arrival_rates(log_of([0.0, 24 * HOUR_S]))  # no less than a day

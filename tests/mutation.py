@@ -476,6 +476,20 @@ EQUAL: dict[tuple[str, str], str] = {
         "moved = draws.integers(1, max(days / step, 2), len(row)) * step * DAY_S"
         " * ~first",
     ): "a draw of integers takes the whole part of its limit",
+    **dict.fromkeys(
+        [
+            ("waiting/scenario.py", line)
+            for line in (
+                "short = np.where(short, draws >= errors.run_over, draws"
+                " <= errors.run_under)",
+                "short = np.where(short, draws > errors.run_over, draws"
+                " < errors.run_under)",
+                "predictions[draws <= errors.wait_over] = RENTS_AT_ONCE",
+                "predictions[draws > 1 - errors.wait_under] = MISLED",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
     (
         "waiting/plan.py",
         "first = np.diff(row, prepend=-2) > 0",

@@ -302,13 +302,19 @@ def test_options_without_a_significant_or_large_difference_are_ties(
         7: (2.0, 60.0),  # 2 %
         8: (2.1, 60.0),
     }
-    tried = priced(lambda own, seed: 100 + np.dot(more[own.slots], (1, (-1) ** seed)))
+    tried = priced(
+        lambda option, seed: (
+            100 + np.dot(more.get(option.slots, (9, 0)), (1, (-1) ** seed))
+        )
+    )
     options = {slots: tried.trials.now._replace(slots=slots) for slots in more}
     tried.trials.run(options.values(), tried.few)
     assert [option.slots for option in tried.ties(options[3], tried.seeds)] == [
         *(3, 4, 5, 7)
     ]
     assert tried.ties(options[2], tried.seeds) == [options[2]]
+    # only what is certainly better replaces the best
+    assert [tried.repriced(options[n], COST).slots for n in (2, 6)] == [2, 3]
 
 
 @pytest.mark.parametrize(

@@ -491,6 +491,10 @@ EQUAL: dict[tuple[str, str], str] = {
         "no number is drawn that is exactly this one",
     ),
     (
+        "market/stock.py",
+        "path, begin_s, was_low = self._path(gpu), 0.0, False",
+    ): "a shortage from time 0 on is after no time that is asked for",
+    (
         "waiting/plan.py",
         "first = np.diff(row, prepend=-2) > 0",
     ): "any negative number is below every row",

@@ -505,6 +505,24 @@ EQUAL: dict[tuple[str, str], str] = {
         "moved = draws.integers(1, max(days / step, 2), len(row)) * step * DAY_S"
         " * ~first",
     ): "a draw of integers takes the whole part of its limit",
+    **dict.fromkeys(
+        [
+            ("waiting/scenario.py", line)
+            for line in (
+                "short = np.where(short, draws >= errors.run_over, draws"
+                " <= errors.run_under)",
+                "short = np.where(short, draws > errors.run_over, draws"
+                " < errors.run_under)",
+                "predictions[draws <= errors.wait_over] = RENTS_AT_ONCE",
+                "predictions[draws > 1 - errors.wait_under] = MISLED",
+            )
+        ],
+        "no number is drawn that is exactly this one",
+    ),
+    (
+        "market/stock.py",
+        "path, begin_s, was_low = self._path(gpu), 0.0, False",
+    ): "a shortage from time 0 on is after no time that is asked for",
     (
         "waiting/plan.py",
         "first = np.diff(row, prepend=-2) > 0",

@@ -1,5 +1,7 @@
 """Months: days of types drawn from a mix, compared like single days."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -106,8 +108,7 @@ def test_figures_of_a_month_follow_from_its_jobs(months):
 def test_misses_of_a_month_follow_from_its_tight_and_loose_jobs(months):
     for row in months.rows[::4]:  # each policy and each seed once
         run = months.run(row["policy"], row["seed"])
-        records = [run.day(each["day"]).jobs for each in run.rows()]
-        jobs = np.concatenate(records)
+        jobs = np.concatenate([run.day(each["day"]).jobs for each in run.rows()])
         late = jobs["finish_s"] > jobs["deadline_s"]
         assert row["tight_miss_pct"] == pytest.approx(
             100 * late[jobs["tight"]].mean(), rel=1e-12
@@ -130,12 +131,16 @@ def test_months_are_compared_as_days_are(months):
 
 
 def test_a_month_is_not_one_simulation(months, tmp_path):
-    check_refused(
-        lambda: cg.simulate(months.scenario, "fifo", listener=print),
-        "not a single simulation",
-    )
     run = months.run("fifo", 6)
-    check_refused(lambda: run.by("user"), "cannot be grouped by a column")
+    for call, words in (
+        (
+            partial(cg.simulate, run.scenario, "fifo", listener=print),
+            "not a single simulation",
+        ),
+        (partial(run.by, "user"), "cannot be grouped by a column"),
+        (partial(run.day, 9), ["day(=9) must be 1 to 8"]),
+    ):
+        check_refused(call, words)
     assert repr(run) == "<8 days of quiet 0.6, normal 0.3, hectic 0.1, fifo, seed 6>"
     run.to_csv(tmp_path / "days.csv")
     assert (tmp_path / "days.csv").read_text().count("\n") == 9

@@ -72,14 +72,12 @@ def test_a_variant_is_the_day_with_that_number_of_slots(of, slots):
 def test_the_slots_of_each_kind_of_types():
     day = cg.day("hectic", slots=["RTX 3090", "RTX 3090", "RTX A4000"])
     own = fleets(day, Spot(0.4, 0.2))
-    names = {kind: [gpu.name for gpu in own[kind](5).slots] for kind in own}
+    names = {kind: [gpu.name for gpu in own[kind](4).slots] for kind in own}
     assert list(own)[:2] == [FIXED, FREE]
-    assert names[FIXED] == ["RTX 3090", "RTX 3090", "RTX A4000", "RTX 3090", "RTX 3090"]
+    assert names[FIXED] == ["RTX 3090", "RTX 3090", "RTX A4000", "RTX 3090"]
     assert own[FREE](5).free_types and not own["all RTX 3090"](5).free_types
-    assert names["all RTX A5000"] == ["RTX A5000"] * 5
-    assert (
-        names["plus RTX A5000"] == [gpu.name for gpu in day.slots] + ["RTX A5000"] * 2
-    )
+    assert names["all RTX A5000"] == ["RTX A5000"] * 4
+    assert names["plus RTX A5000"] == [gpu.name for gpu in day.slots] + ["RTX A5000"]
     assert [kind for kind in own if kind.startswith("spot")] == [
         "spot RTX 3090",
         "spot RTX A4000",
@@ -93,8 +91,9 @@ def test_a_fleet_on_spot_instances_is_cheaper_and_preempted():
     fleet = fleets(DAY, Spot(0.4, 0.2))["spot RTX 3090"](5)
     prices = {gpu.name: gpu.price_usd_per_h for gpu in DAY.gpus}
     for gpu in (*fleet.slots, *fleet.gpus):
-        share = 0.4 if gpu.name == "RTX 3090" else 1.0
-        assert gpu.price_usd_per_h == pytest.approx(share * prices[gpu.name])
+        assert gpu.price_usd_per_h == pytest.approx(
+            prices[gpu.name] * (0.4 if gpu.name == "RTX 3090" else 1.0)
+        )
     assert fleet.terms.preemption == (cg.Preemption("RTX 3090", 0.2),)
     taken = replace(DAY, terms=cg.Terms(preemption_per_h=0.1))
     check_refused(lambda: fleets(taken, Spot(0.4, 0.2)), "already has preemptions")
@@ -110,8 +109,7 @@ def test_no_fleet_is_tried_on_which_a_job_does_not_fit():
 
 
 def test_a_higher_load_only_changes_the_rate(file):
-    more = under_load(cg.day("surge"), 1.3)
-    assert more == cg.day(
+    assert under_load(cg.day("surge"), 1.3) == cg.day(
         "surge", jobs=949, rate_per_s=1.3 * cg.day("surge").workload.rate_per_s
     )
     hourly = cg.HourlyWorkload(100, cg.ArrivalRates((tuple(range(24)),)))
@@ -170,8 +168,9 @@ def test_slots_are_billed_while_they_are_open_and_in_their_overtime():
     trials = Trials(DAY, ["fifo"], Prices())
     totals = Totals(*subject_of(DAY).outcome(cg.simulate(DAY, "fifo", 1)))
     longer = replace(totals, more={"overtime_h": 24.0 * trials.days})
-    billed = [trials.billed_slots(trials.now, sums) for sums in (totals, longer)]
-    assert billed == [len(DAY.slots), len(DAY.slots) + 1]
+    assert [trials.billed_slots(trials.now, sums) for sums in (totals, longer)] == [
+        *(len(DAY.slots), len(DAY.slots) + 1)
+    ]
 
 
 def test_triage_weighs_by_the_prices():
@@ -211,8 +210,8 @@ def test_differences_are_paired_and_of_few_seeds_have_no_interval():
     result = trials.change(edf, trials.now, "wait_min", range(9))
     assert result.p == pytest.approx(stats.ttest_rel(*pair).pvalue)
     assert np.isnan(trials.change(edf, trials.now, COST, range(2)).low)
-    alone = cg.compare(place(80.0), ["edf"], range(9)).means()["edf"]["wait_min"]
-    assert trials.mean(edf, "wait_min", range(9)) == alone
+    study = cg.compare(place(80.0), ["edf"], range(9))
+    assert trials.mean(edf, "wait_min", range(9)) == study.means()["edf"]["wait_min"]
 
 
 # ---- the search ----
@@ -274,64 +273,83 @@ def priced(monkeypatch):
     return make
 
 
-@pytest.mark.parametrize("best", [("edf", 7, "all fast"), ("fifo", 3, FREE)])
-def test_the_cheapest_of_known_costs_is_found(best, priced):
-    """Costs that differ by seed, with one minimum."""
+@pytest.mark.parametrize(("types", "usd"), [("all fast", 19.5), (FREE, 20.5)])
+def test_the_cheapest_of_known_costs_is_found(types, usd, priced):
+    """Today's types cost 20 USD on today's 2 slots and 18 USD on 3; other types, usd
+    and usd - 1, but the least on 13 slots, with another policy.
+    """
 
     def cost(option, seed):
-        other = 3 * (option.policy != best[0]) + 5 * (option.types != best[2])
-        return 20 + (seed * 7) % 5 + other + (option.slots - best[1]) ** 2
+        slots, policy = option.slots, 3 if option.slots < 10 else -3
+        costs = {FIXED: 18 + 2 * abs(slots - 3), types: usd - 11 + abs(slots - 13)}
+        more = costs.get(option.types, 30 + slots) + policy * (option.policy == "edf")
+        return more + (seed * 7) % 5
 
-    assert priced(cost).cheapest() == Option(*best)
+    assert priced(cost).cheapest() == Option("edf", 13, types)
 
 
-def test_options_without_a_significant_or_large_difference_are_ties(priced):
-    """Compared with the best, one option differs by chance, one certainly, one by
-    chance but by much.
-    """
-    now = priced(lambda option, seed: 0.0).trials.now
-    best, alike, surely, much = (now._replace(slots=slots) for slots in (3, 4, 5, 6))
+def test_options_without_a_significant_or_large_difference_are_ties(
+    priced, monkeypatch
+):
+    """Compared with the best: the mean difference, and that by chance."""
+    monkeypatch.setattr("cgrsp_simpy.decide.recommend.FINALISTS", 9)
     more = {
-        best: lambda sign: 0.0,
-        alike: lambda sign: 0.5 + 3 * sign,
-        surely: lambda sign: 1.0,
-        much: lambda sign: 5.0 + 60 * sign,
-        now: lambda sign: 0.5 + 3 * sign,
+        3: (0.0, 0.0),  # the best
+        4: (0.0, 0.0),
+        2: (0.5, 3.0),  # today's
+        5: (0.5, 3.0),
+        6: (1.0, 0.0),  # certainly worse
+        7: (2.0, 60.0),  # 2 %
+        8: (2.1, 60.0),
     }
-    tried = priced(lambda option, seed: 100 + seed % 5 + more[option]((-1) ** seed))
-    tried.trials.run([now, best, alike, surely, much], tried.seeds)
-    assert tried.ties(best, tried.seeds) == [best, alike]
+    tried = priced(
+        lambda option, seed: (
+            100 + np.dot(more.get(option.slots, (9, 0)), (1, (-1) ** seed))
+        )
+    )
+    options = {slots: tried.trials.now._replace(slots=slots) for slots in more}
+    tried.trials.run(options.values(), tried.few)
+    assert [option.slots for option in tried.ties(options[3], tried.seeds)] == [
+        *(3, 4, 5, 7)
+    ]
+    assert tried.ties(options[2], tried.seeds) == [options[2]]
+    # only what is certainly better replaces the best
+    assert [tried.repriced(options[n], COST).slots for n in (2, 6)] == [2, 3]
 
 
 @pytest.mark.parametrize(
-    ("cost", "expected"),
+    ("cost", "most", "excess", "expected"),
     [
-        (lambda option, _: 10, {}),
+        (lambda option, _: 10 - (option.policy == "edf"), 10.0, 0.0, {}),
+        (lambda option, _: 3, 0.0, 3.0, {}),
         # two more slots would do, too
         (
             lambda option, _: (
                 30 - 11 * (option.policy == "edf") - 5 * min(option.slots, 5)
             ),
-            {"policy": "edf"},
+            *(10.0, 1.0, {"policy": "edf"}),
         ),
         # on the first seeds 4 slots would do
         (
             lambda option, seed: 8 + 1.5 * abs(option.slots - (4 if seed < 106 else 6)),
-            {"slots": 6},
+            *(10.0, 0.1, {"slots": 6}),
         ),
         # nothing does: the nearest
         (
             lambda option, _: 11 + abs(option.slots - 3) + (option.policy == "edf"),
-            {"slots": 3},
+            *(10.0, 0.2, {"slots": 3}),
         ),
     ],
 )
-def test_the_smallest_change_that_meets_the_limits(cost, expected, priced):
+def test_the_smallest_change_that_meets_the_limits(
+    cost, most, excess, expected, priced
+):
     tried = priced(
         lambda option, seed: cost(option, seed) + 5.0 * (option.types != FIXED)
     )
-    tried.limits = {COST: 10.0}
-    assert tried.least_change() == tried.trials.now._replace(**expected)
+    now, tried.limits = tried.trials.now, {COST: most}
+    assert tried.least_change() == now._replace(**expected)
+    assert tried.excess(now, tried.few) == pytest.approx(excess, rel=1e-8, abs=1e-12)
 
 
 HOURLY = Option("fifo", 4, FIXED, ((0.0, 2), (9.0, 4)))
@@ -339,13 +357,16 @@ HOURLY = Option("fifo", 4, FIXED, ((0.0, 2), (9.0, 4)))
 
 def test_neighbours_of_a_schedule_differ_by_one_change():
     """Hours are from 0 to below 24, and two spans do not begin together."""
-    result = [
-        *(((0, 3), (9, 4)), ((0, 1), (9, 4)), ((1, 2), (9, 4)), ((3, 2), (9, 4)), ()),
-        *(((0, 2), (9, 5)), ((0, 2), (9, 3)), ((0, 2), (10, 4)), ((0, 2), (8, 4))),
-        *(((0, 2), (12, 4)), ((0, 2), (6, 4)), ()),
+    expected = [
+        HOURLY._replace(slots=slots, hours=hours)
+        for slots, hours in (
+            *((4, ((0, 3), (9, 4))), (4, ((0, 1), (9, 4)))),
+            *((4, ((1, 2), (9, 4))), (4, ((3, 2), (9, 4))), (4, ())),
+            *((5, ((0, 2), (9, 5))), (3, ((0, 2), (9, 3)))),
+            *((4, ((0, 2), (10, 4))), (4, ((0, 2), (8, 4)))),
+            *((4, ((0, 2), (12, 4))), (4, ((0, 2), (6, 4))), (2, ())),
+        )
     ]
-    slots = [4, 4, 4, 4, 4, 5, 3, 4, 4, 4, 4, 2]
-    expected = [HOURLY._replace(slots=n, hours=h) for n, h in zip(slots, result)]
     assert neighbours(HOURLY, 1) == expected
     # with one slot at night, jobs of two GPUs would never end
     assert neighbours(HOURLY, 2) == expected[:1] + expected[2:]
@@ -368,6 +389,11 @@ def test_neighbours_of_a_schedule_differ_by_one_change():
             [4] * 5 + [5] * 5 + [9] * 5 + [4] * 5 + [3] * 4,
             ((5, 5), (10, 9), (15, 4)),
         ),
+        # from 6 to 8 slots are 2 more for 4 h, from 4 to 6 are 2 more for 3 h
+        (
+            [8] * 4 + [6] * 4 + [2] * 5 + [4] * 3 + [6] * 5 + [1] * 3,
+            ((0, 8), (8, 2), (13, 6), (21, 1)),
+        ),
         ([3] * 24, ()),
     ],
 )
@@ -377,14 +403,15 @@ def test_a_schedule_merges_the_spans_whose_merger_adds_fewest_slots(numbers, hou
 
 
 def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day(priced):
-    """From 23 h on, three GPUs for 7500 s; they are not yet in use at 23:00.
+    """From 23 h on, two GPUs for 3900 s and one for 7500 s; they are not yet in use at
+    23:00.
 
     Slots that take over an hour to open are ordered at 21 h.
     """
-    gpu = cg.GpuType("long", 1.0, (7500.0,) * 3, 1.0)
+    gpu = cg.GpuType("long", 1.0, (3900.0, 7500.0, 7500.0), 1.0)
     scenario = cg.Scenario(
         "late",
-        cg.JobList([cg.Job(0, 0.0, 9e4, gpus=2), cg.Job(1, 0.0, 9e4)]),
+        cg.JobList([cg.Job(0, 0.0, 9e4, 1, gpus=2), cg.Job(1, 0.0, 9e4, 2)]),
         *((gpu,) * 3, (gpu,)),
         opening=cg.Opening(boot_s=3601.0),
         market=replace(AT_ONCE, clock=cg.Clock(((0, 4.0),), 23.0)),
@@ -396,10 +423,11 @@ def test_slots_in_use_are_counted_every_five_minutes_by_the_hour_of_day(priced):
         scenario,
     )
     assert own.slots_in_use(own.trials.now).tolist() == [
-        *(3, 3, *[0] * 21),
+        *(pytest.approx(1 + 2 * 2 / 12), 1, *[0] * 21),
         pytest.approx(3 * 11 / 12),
     ]
-    # the first schedule closes a slot at 2 h, which costs more than at 3 or 4 h
+    assert own.schedules([own.trials.now]) == []  # the hour does not matter
+    # the first schedule closes a slot at 0 h, which costs more than at 4 h
     assert own.by_hour(own.trials.now).hours == ((4, 2), (21, 3))
     assert (own.seeds, own.few, own.fewer) == (
         range(100, 118),
@@ -474,6 +502,7 @@ def test_the_first_step_changes_one_thing_though_two_save_more(change, priced):
     )
     now = tried.trials.now
     assert tried.first_step() == (now._replace(**change) if change else None)
+    assert {start.slots for start in tried.starts if "plus" in start.types} == {3}
 
 
 @pytest.mark.slow

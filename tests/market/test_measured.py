@@ -213,6 +213,7 @@ def test_runs_and_gaps_by_hand():
         ([-1] * 9, 1 / 6),  # no polls
     ):
         assert np.isnan(Polls(made(status)).correlation(lag_h)).all()
+    assert np.isnan(Polls(made([-1] * 9)).shares).tolist() == [True] * 3
     # ten million steps are allowed
     assert Polls(replace(made([0] * 4), time_s=np.array([0, 1, 2, 1e7]))).step_s == 1
 
@@ -329,8 +330,7 @@ test_snapshots_that_are_too_short_or_sparse_are_rejected = refusals(
 
 def test_a_replay_holds_each_status_until_the_next_fetched_one():
     [own] = series_of([made([-1, 2, 2, -1, 0, 1, -1], 600.0)])
-    assert (own.times_s, own.statuses) == ((0.0, 2400.0, 3000.0), (2, 0, 1))
-    assert (own.length_s, own.start_h) == (4200, 0.0)
+    assert own == cg.StockSeries("A", (0, 2400, 3000), (2, 0, 1), 4200, 0)
 
 
 def test_series_with_dates_keep_their_distance():

@@ -309,8 +309,11 @@ def test_a_price_history_of_aws_is_a_series_of_prices_per_zone(file, form):
             f"{NAMES}\n2026-01-01T00:00:12Z,g5.xlarge,us-east-1a,Linux/UNIX,-1\n",
             "SpotPrice(=-1.0) must be a number >= 0",
         ),
-        ('{"SpotPriceHistory": [{"SpotPrice": "1"}]}', "must be a price of AWS"),
-        ('{"SpotPriceHistory": [1]}', "must be a price of AWS"),
+        (
+            '{"SpotPriceHistory": [{"SpotPrice": "1"}]}',
+            "log: line 1: {'SpotPrice': '1'} must be a price of AWS",
+        ),
+        ('{"SpotPriceHistory": [1]}', "log: line 1: 1 must be a price of AWS"),
     ],
 )
 def test_a_wrong_price_history_gives_a_one_line_error(file, text, words):

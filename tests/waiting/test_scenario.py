@@ -365,13 +365,17 @@ def test_rented_machines_are_billed_by_size_row_by_row():
         ("ljw", {"errors": Mispredictions(0.1)}, False),
         ("ljw", {"work_conserving": True}, False),
         ("ljw", {"order": "sjf"}, False),
+        ("njw", {"machines": 0}, False),
+        ("njw", {"machines": 1}, True),
     ],
 )
 def test_a_formula_covers_no_errors_except_of_waits_under_sww(
     policy, changes, is_known
 ):
     case = cg.waiting.Scenario(
-        cg.waiting.ExponentialJobs(9), waiting_policy(policy), 105, **changes
+        cg.waiting.ExponentialJobs(9),
+        waiting_policy(policy),
+        **({"machines": 105} | changes),
     )
     assert (case.formula() is not None) == is_known
 

@@ -213,13 +213,11 @@ def test_each_two_quantities_have_different_streams():
     these are within 4 / sqrt(n) of 0.
     """
     jobs = generate(Mix(overestimate=1.0), MANY, 0.7, PAPER_CLUSTER, seed=7)
-    gaps_s = np.diff(jobs.arrival_s, prepend=0.0)
-    error = jobs.estimate_s / jobs.duration_s
     columns = (
-        gaps_s,
+        np.diff(jobs.arrival_s, prepend=0.0),
         jobs.gpus,
         np.log(jobs.duration_s),
-        error,
+        jobs.estimate_s / jobs.duration_s,
         jobs.kind,
         jobs.family % 5,
         jobs.user,

@@ -1236,6 +1236,14 @@ EQUAL: dict[tuple[str, str], str] = {
         "no number is drawn that is exactly this one",
     ),
     (
+        "dag/problem.py",
+        "before = before_it.get(node, -2)",
+    ): "any negative number is no node",
+    (
+        "dag/generate.py",
+        'check_whole("nodes", nodes, least=2, most=MOST_NODES)',
+    ): "a graph has at least three nodes",
+    (
         "dag/search.py",
         "np.where(fits, generator.random((plans, *fits.shape)), -1.1).argmax(axis=2)",
     ): "any negative number is less than those that are drawn",

@@ -151,8 +151,9 @@ def test_hefts_ranks_have_the_mean_latency(lab):
 
 
 def test_a_count_means_equal_gpus_and_a_pair_without_link_is_not_connected(
-    file,
+    file, monkeypatch
 ):
+    monkeypatch.setattr("cgrsp_simpy.dag.platform.MOST_GPUS", 3)
     path = file(
         "[[gpu]]\n"
         "server = 0\n"

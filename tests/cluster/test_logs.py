@@ -566,8 +566,9 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     )
     jobs = read_jobs(file(HEAD + rows), "sacct")
     assert jobs.arrival_s.tolist() == [0, 100, 240, 300]
-    assert jobs.duration_s.tolist() == [280, 600, 60, 1]
-    assert jobs.running.tolist() == [True, True, False, True]
+    assert jobs.duration_s.tolist() == [280, 600, 60, 1] and jobs.running.tolist() == [
+        *(True, True, False, True),
+    ]
     result = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in result] == [0, 280, 880, 880]
     message = (

@@ -1292,13 +1292,29 @@ EQUAL: dict[tuple[str, str], str] = {
         "no number is drawn that is exactly this one",
     ),
     (
+        "cluster/backfilling.py",
+        "over += 2",
+    ): "the next step is examined next in any case",
+    (
+        "cluster/backfilling.py",
+        "if need in full and (need in refused and not in_time):",
+    ): "such a job is refused again: it only takes time",
+    (
+        "cluster/backfilling.py",
+        "for job in view.queue if len(self.reserved) <= view.waiting else ():",
+    ): "jobs with a reservation are left out: it only takes time",
+    (
+        "dag/problem.py",
+        "before = before_it.get(node, -2)",
+    ): "any negative number is no node",
+    (
+        "dag/generate.py",
+        'check_whole("nodes", nodes, least=2, most=MOST_NODES)',
+    ): "a graph has at least three nodes",
+    (
         "dag/search.py",
         "np.where(fits, generator.random((plans, *fits.shape)), -1.1).argmax(axis=2)",
     ): "any negative number is less than those that are drawn",
-    (
-        "cluster/policies.py",
-        "self.half_life_s, self._now_s = half_life_s, inf",
-    ): "before the first call no job has ended",
     (
         "waiting/report.py",
         "return {name: mean([trial[name][0] for trial in trials])"

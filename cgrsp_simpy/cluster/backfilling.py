@@ -55,7 +55,7 @@ class Profile:
         for step in steps:
             self.free[step] = self.nodes.given(self.free[step], columns)
         for step in (steps.stop, steps.start):
-            if 0 < step < len(self.free) and self.free[step] == self.free[step - 1]:
+            if step and self.free[step] == self.free[step - 1]:
                 del self.starts_s[step], self.free[step]
 
     def _steps(self, kept: Reservation) -> range:

@@ -169,9 +169,8 @@ class Received:
 
     def restore(self, memory: dict[str, Any]) -> None:
         """Continue from a state that `save` returned."""
-        if memory:
-            self._now_s = memory["now_s"]
-            self._ended.update(memory["ended"])
+        self._now_s = memory.get("now_s", self._now_s)
+        self._ended.update(memory.get("ended", ()))
 
     def by_user(self, view: View, user: Ints) -> defaultdict[int, float]:
         """Return the GPU-seconds of each user who received some; user: of each job."""

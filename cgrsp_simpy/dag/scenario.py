@@ -321,7 +321,7 @@ class Scenario(Model):
             # Request the link after all other events of the instant, in order of the
             # edges: then its queue does not depend on their order.
             last = ScheduledEvent(run.env)
-            run.env.schedule(last, EventPriority(PATIENCE_PRIORITY + 1 + edge.number))
+            run.env.schedule(last, EventPriority(PATIENCE_PRIORITY + edge.number))
             yield last
             link = run.links[int(problem.platform.link(source, gpu))]
             with link.request() as turn:

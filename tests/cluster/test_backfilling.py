@@ -43,6 +43,13 @@ LAST = ((1, 2, 25), (1, 2, 9))
             TWO_NODES,
             [0, 0, 10, 20, 2, 2],
         ),
+        # two equal jobs do not fit; a narrow one behind them does
+        (
+            "easy",
+            ((0, 4, 10), (1, 8, 10), (2, 6, 5), (2, 6, 5), (2, 2, 5)),
+            ONE_NODE,
+            [0, 10, 20, 25, 2],
+        ),
         # under EASY a long job on 4 GPUs starts next to the head and delays the third
         # job; conservative backfilling reserves for every job
         *(

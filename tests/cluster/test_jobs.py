@@ -92,12 +92,8 @@ def test_the_printed_pairs_lie_between_independence_and_the_least_possible():
         < max(implied.values())
         < least_gpu_hours(Mix())
     )
-
-
-def test_the_papers_throughput_is_impossible_if_gpus_and_duration_are_independent():
-    """78.2 % of 64 GPUs complete at most 14.1 jobs per hour; Table II prints 25.8."""
+    # 78.2 % of 64 GPUs complete at most 14.1 jobs per hour; Table II prints 25.8
     assert least_gpu_hours(Mix()) == pytest.approx(3.55875)
-    assert 64 / least_gpu_hours(Mix()) < 25.8
 
 
 def test_mean_gpu_hours_by_hand():
@@ -113,11 +109,6 @@ def test_mean_gpu_hours_by_hand():
         longest_s=3600 * np.e,
     )
     assert mean_gpu_hours(one) == pytest.approx(3 * (np.e - 1))
-
-
-def test_mean_gpu_hours_is_the_mean_of_the_sample(many):
-    hours = many.gpus * many.duration_s / 3600
-    assert abs(hours.mean() - mean_gpu_hours(Mix())) < 4 * hours.std() / np.sqrt(MANY)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +154,8 @@ def test_arrivals_are_poisson_and_offer_the_load(many):
     mean_s = mean_gpu_hours(Mix()) * 3600 / (0.7 * 64)
     assert abs(gaps_s.mean() - mean_s) < 4 * mean_s / np.sqrt(MANY)
     assert kstest(gaps_s / mean_s, "expon").pvalue > 1e-3
-    hours = many.gpus * many.duration_s
+    hours = many.gpus * many.duration_s / 3600
+    assert abs(hours.mean() - mean_gpu_hours(Mix())) < 4 * hours.std() / np.sqrt(MANY)
     error = 0.7 * np.sqrt((1 + (hours.std() / hours.mean()) ** 2) / MANY)
     assert abs(many.load(PAPER_CLUSTER) - 0.7) < 4 * error
 
@@ -213,13 +205,11 @@ def test_each_two_quantities_have_different_streams():
     these are within 4 / sqrt(n) of 0.
     """
     jobs = generate(Mix(overestimate=1.0), MANY, 0.7, PAPER_CLUSTER, seed=7)
-    gaps_s = np.diff(jobs.arrival_s, prepend=0.0)
-    error = jobs.estimate_s / jobs.duration_s
     columns = (
-        gaps_s,
+        np.diff(jobs.arrival_s, prepend=0.0),
         jobs.gpus,
         np.log(jobs.duration_s),
-        error,
+        jobs.estimate_s / jobs.duration_s,
         jobs.kind,
         jobs.family % 5,
         jobs.user,

@@ -566,8 +566,9 @@ def test_jobs_that_still_run_hold_their_gpus(file):
     )
     jobs = read_jobs(file(HEAD + rows), "sacct")
     assert jobs.arrival_s.tolist() == [0, 100, 240, 300]
-    assert jobs.duration_s.tolist() == [280, 600, 60, 1]
-    assert jobs.running.tolist() == [True, True, False, True]
+    assert jobs.duration_s.tolist() == [280, 600, 60, 1] and jobs.running.tolist() == [
+        *(True, True, False, True),
+    ]
     result = started_on(jobs, Cluster((8,)))
     assert [start_s for start_s, _ in result] == [0, 280, 880, 880]
     message = (
@@ -619,9 +620,10 @@ def test_qualities_of_service_have_the_priorities_that_are_given(file):
     ("text", "message"),
     [
         ("gpus\n", "no usable job"),
-        ("gpus\nx\n", r"line 2: gpus\(='x'\) must be a whole number"),
+        ("gpus\n4\nx\n", r"line 3: gpus\(='x'\) must be a whole number"),
         ("cores\n4\n", "no column gpus or gpu"),
         ("gpus\n0\n", r"GPUs of node 0\(=0\)"),
+        ("gpus,cores\n4,\n4,8\n", r"cores\[0\]\(=0\) must be a whole number >= 1"),
     ],
 )
 def test_a_table_that_describes_no_cluster_is_rejected(file, text, message):

@@ -421,6 +421,8 @@ def test_a_scheduler_that_does_not_save_its_memory_is_rejected():
     scenario = cg.cluster.Scenario(JOBS, NODES)
     state = cg.simulate(scenario, "conservative").state(5e4)
     assert state.memory["reserved"]
+    state = cg.simulate(scenario, "conservative").state(JOBS.arrival_s[0])
+    assert [row[0] for row in state.memory["kept"]] == [0]
     wrong = replace(state, policy="easy").resumed(scenario)
     for call, words in (
         (

@@ -99,6 +99,7 @@ def test_data_and_memory_stay_within_their_bounds():
     assert one.data_gb.mean() == pytest.approx(0.5, abs=0.01)
     # both bounds included
     assert (one.memory_mb.min(), one.memory_mb.max()) == (500, 4000)
+    assert erdos_renyi(3, 0, (LEAST_S, 0)).work_tflop.tolist() == [LEAST_S] * 3
 
 
 def test_a_seed_gives_a_graph_and_each_of_its_parts_has_its_own_stream():
@@ -203,8 +204,17 @@ def test_two_replicas_of_two_layers_by_hand():
     assert not result
     work = dict(zip(one.names, one.work_tflop))
     assert work["r1 m0 l1.0 forward"] == 2.5 and work["r1 m0 l1.0 backward"] == 5
-    # of half of 10^9 parameters a sum, and nothing
-    assert (work["r0 l0.0 ring 1"], work["r0 l0.0 ring 2"]) == (0.0005, 0)
+    # of half of 10^9 parameters a sum, and nothing; two operations per parameter
+    names = ("r0 l0.0 ring 1", "r0 l0.0 ring 2", "r0 l0.0 update")
+    assert [work[name] for name in names] == [0.0005, 0, 0.002]
+    # forward by layer, then all others back
+    assert [
+        re.sub(r"r1 (m0 )?|\.0", "", name) for name in one.names if "r1" in name
+    ] == [
+        *("l0 forward", "l1 forward", "l1 backward", "l0 backward"),
+        *("l1 ring 1", "l0 ring 1", "l1 ring 2", "l0 ring 2"),
+        *("l1 update", "l0 update"),
+    ]
 
 
 def test_shards_feed_all_shards_of_the_next_layer():
@@ -268,6 +278,8 @@ def test_a_stage_keeps_the_order_of_its_schedule_whatever_the_order_of_the_plan(
 ):
     """Two layers per stage; every order of the graph has the same turns in it."""
     one = training_graph(4, 2, 4, schedule=schedule)
+    # of each micro-batch ten edges have data, four of which are held
+    assert ((one.data_gb > 0).sum(), (one.held_mb > 0).sum()) == (10 * 4, 4 * 4)
     for priority in (np.zeros(one.nodes), np.random.default_rng(0).random(one.nodes)):
         order = by_priority(one, priority)
         layer = 2 * stage
@@ -298,10 +310,14 @@ test_an_impossible_training_graph_is_rejected = refusals(
 )
 
 
-def test_the_number_of_edges_between_layers_is_limited(monkeypatch):
+@pytest.mark.parametrize(
+    ("limit", "number", "words"),
+    [("MOST_EDGES", 80, "edges between layers"), ("MOST_NODES", 84, "nodes")],
+)
+def test_the_numbers_of_nodes_and_edges_are_limited(limit, number, words, monkeypatch):
     """Five passes from layer to layer per replica and micro-batch, of 2 x 2 shards."""
-    monkeypatch.setattr("cgrsp_simpy.dag.generate.MOST_EDGES", 80)
+    monkeypatch.setattr(f"cgrsp_simpy.dag.generate.{limit}", number)
     assert training_graph(3, 1, 2, 2, 2).nodes == 84
-    monkeypatch.setattr("cgrsp_simpy.dag.generate.MOST_EDGES", 79)
-    words = "edges between layers(=80) must be at most 79"
+    monkeypatch.setattr(f"cgrsp_simpy.dag.generate.{limit}", number - 1)
+    words = f"{words}(={number}) must be at most {number - 1}"
     check_refused(lambda: training_graph(3, 1, 2, 2, 2), words)

@@ -112,8 +112,9 @@ def test_latency_by_hand(lab):
     problem = example(lab)
     plan = Plan(np.array([0, 1, 2, 2, 2]), np.array([0, 1, 3, 2, 4]))
     run = simulate(problem, plan)
-    assert run.jobs["start_s"].tolist() == [0, 3.25, 3.5, 2, 10.5]
-    assert run.jobs["finish_s"].tolist() == [2, 9.25, 5.5, 2.25, 11.5]
+    assert run.jobs[["start_s", "finish_s"]].tolist() == [
+        *((0, 2), (3.25, 9.25), (3.5, 5.5), (2, 2.25), (10.5, 11.5)),
+    ]
     assert carried_out(problem, plan).finish_s.tolist() == run.jobs["finish_s"].tolist()
     every = np.tile(plan.gpu, (40, 1))  # number of plans computed at once
     assert makespans(problem, every, plan.order).tolist() == [11.5] * 40
@@ -150,8 +151,9 @@ def test_hefts_ranks_have_the_mean_latency(lab):
 
 
 def test_a_count_means_equal_gpus_and_a_pair_without_link_is_not_connected(
-    file,
+    file, monkeypatch
 ):
+    monkeypatch.setattr("cgrsp_simpy.dag.platform.MOST_GPUS", 3)
     path = file(
         "[[gpu]]\n"
         "server = 0\n"

@@ -53,6 +53,13 @@ test_plans_that_are_not_allowed_are_named = refusals(
 )
 
 
+test_plans_have_whole_numbers = refusals(
+    ([0.5], None, r"gpu of node 0\(=0.5\) must be a whole number"),
+    ([0], [0.5], r"order of node 0\(=0.5\) must be a whole number"),
+    call=Plan,
+)
+
+
 def test_data_without_a_connection_are_named_and_take_for_ever():
     problem, plan = Problem(UNITS, APART), Plan(np.array([0, 2, 1, 2]))
     check_refused(
@@ -60,10 +67,9 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
         "node a on GPU 0 sends data to b on GPU 2, but they are not connected",
     )
     assert makespans(problem, plan.gpu[None]) == [np.inf]
-    # 2 + 2 MB stay, and each node takes 6 more
-    full = cg.dag.Graph([1, 1], [6, 6], [], [], resident_mb=[2, 2])
-    assert makespans(Problem(full, ONE), [[0, 0]]) == [2]
-    assert carried_out(problem, plan).start_s.tolist() == [0, np.inf, np.inf, np.inf]
+    # 1 MB stays, and each node takes 9 more
+    full = Problem(cg.dag.Graph([1, 1], [9, 9], [], [], resident_mb=[1, 0]), ONE)
+    assert makespans(full, [[0, 0]]) == [2] and full.lasts.tolist() == [True, False]
 
 
 test_a_problem_whose_unit_fits_nowhere_names_it = refusals(

@@ -310,13 +310,20 @@ def test_equal_independent_nodes_are_dealt_evenly(make):
     )
 
 
-def test_longest_first_and_shortest_first():
-    """Nodes of 3, 1, 1, 1 on two GPUs: by work 3 | 1 1 1, which is best; min-min deals
-    the short ones and ends at 4.
-    """
-    problem = Problem(cg.dag.Graph([3, 1, 1, 1], np.ones(4), [], []), alike(2))
-    assert carried_out(problem, by_work(problem)).makespan_s == 3
-    assert carried_out(problem, min_min(problem)).finish_s.tolist() == [4, 1, 1, 2]
+@pytest.mark.parametrize(
+    ("make", "work", "edges", "gpus", "finish_s"),
+    [
+        # by work 3 | 1 1 1, which is best; min-min deals the short ones and ends at 4
+        (by_work, [3, 1, 1, 1], [], 2, [3, 1, 2, 3]),
+        (min_min, [3, 1, 1, 1], [], 2, [4, 1, 1, 2]),
+        # after 0, node 2 is ready at 1 and ends at 2.5; 1, ready since 0, would at 3
+        (min_min, [1, 2, 1.5], [(0, 2)], 1, [1, 4.5, 2.5]),
+    ],
+)
+def test_ends_of_a_few_nodes(make, work, edges, gpus, finish_s):
+    graph = cg.dag.Graph(work, np.ones(len(work)), edges, [0] * len(edges))
+    problem = Problem(graph, alike(gpus))
+    assert carried_out(problem, make(problem)).finish_s.tolist() == finish_s
 
 
 @pytest.mark.parametrize(
@@ -359,14 +366,6 @@ def test_a_plan_from_one_entry_stays_on_connected_gpus(make):
         ).platform(),
     )
     assert np.isfinite(carried_out(problem, make(problem)).makespan_s)
-
-
-def test_min_min_counts_when_the_gpu_is_free():
-    """After 0, node 2 is ready at 1 and would end at 2.5, and 1, ready since 0, at
-    3.
-    """
-    problem = Problem(cg.dag.Graph([1, 2, 1.5], np.ones(3), [(0, 2)], [0]), alike(1))
-    assert carried_out(problem, min_min(problem)).start_s.tolist() == [0, 2.5, 1]
 
 
 def test_ranks_count_no_data_within_a_unit():

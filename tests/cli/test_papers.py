@@ -6,7 +6,7 @@ from dataclasses import replace
 from unittest.mock import ANY
 
 import pytest
-from support import check_bad_input, outcome, output
+from support import check_bad_input, check_refused, outcome, output
 
 from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.catalogue import PAPERS
@@ -193,6 +193,11 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
     assert len(catalogue.make_all(tmp_path / "out", ["llm"])["items"]) == 3
     assert catalogue.make_all(tmp_path / "out", ["llm"], 3)["seeds"] == 3
     assert len(made) == 7
+    check_refused(
+        lambda: catalogue.make_all(tmp_path / "none", ["llm"], style={"width": 0}),
+        "a number > 0",
+    )
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow

@@ -1095,6 +1095,15 @@ EQUAL: dict[tuple[str, str], str] = {
         ],
         "no number is drawn that is exactly this one",
     ),
+    ("papers/hgsp/sagreedy.py", "continue"): "the turns that are left do nothing",
+    (
+        "papers/cluster/table.py",
+        'return "yes" if (difference.mean >= 0) == more_is_better else "no"',
+    ): "a difference whose interval is without 0 is not 0",
+    (
+        "papers/thesis/printed.py",
+        "fronts.sort(key=lambda key: (*key[:2], 0 if key[1] else key[2], key[4]))",
+    ): "jobs are ordered by their numbers, which differ",
     (
         "hgsp/bounds.py",
         "fits[:, :, None] & (edges_s + length_s > arrival_s[:, None])",

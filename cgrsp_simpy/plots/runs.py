@@ -216,8 +216,7 @@ def wait_histogram(
     longest = max(waits_min.max(initial=0) for waits_min in waits)
     width = _width(longest)
     edges = width * np.arange(1 + math.ceil(longest / width + 1e-9))
-    drawn = []
-    policies = [run.policy for run in runs]
+    policies, drawn = [run.policy for run in runs], []
     for waits_min, name, look in zip(waits, named(runs, policies), looks(policies)):
         if not len(waits_min):
             continue

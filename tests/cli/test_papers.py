@@ -6,7 +6,7 @@ from dataclasses import replace
 from unittest.mock import ANY
 
 import pytest
-from support import check_bad_input, outcome, output
+from support import check_bad_input, check_refused, outcome, output
 
 from cgrsp_simpy.papers import catalogue, ledger
 from cgrsp_simpy.papers.catalogue import PAPERS
@@ -166,8 +166,8 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
 ):
     gallery, made = PAPERS["llm"].module, []
 
-    def draw(folder, ids, **_):
-        made.append(ids)
+    def draw(folder, ids, **options):
+        made.append([*ids, *options])
         if len(made) == 1:
             raise OSError("no room")
         folder.mkdir(exist_ok=True)
@@ -188,7 +188,8 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
     made_in_order = ["llm, table II", "llm, figure gpus", "llm, figure table2"]
     assert [text for text in caplog.messages if "llm" in text] == made_in_order
     assert outcome(capsys, *line)[0] == 0
-    assert made == [("gpus",), ("table2",), ("gpus",)]  # what is there is kept
+    # what is there is kept
+    assert made == [[id, "executor", "runs"] for id in ("gpus", "table2", "gpus")]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     table, *figures = manifest["items"]
     assert {row["printed"] for row in table["numbers"]} >= {336.4, 108.04}
@@ -207,6 +208,11 @@ def test_all_of_a_paper_is_made_once_and_a_failure_is_reported(
     assert len(catalogue.make_all(tmp_path / "out", ["llm"])["items"]) == 3
     assert catalogue.make_all(tmp_path / "out", ["llm"], 3)["seeds"] == 3
     assert len(made) == 7
+    check_refused(
+        lambda: catalogue.make_all(tmp_path / "none", ["llm"], style={"width": 0}),
+        "a number > 0",
+    )
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow

@@ -527,11 +527,14 @@ test_wrong_arguments_are_rejected = refusals(
     ),
     (
         lambda: plots.policy_bars(
-            SimpleNamespace(**vars(paired_study()) | {"policies": ["fifo", "mine"]}),
-            "wait_min",
+            SimpleNamespace(
+                **vars(paired_study())
+                | {"policies": ["fifo", "rh"], "differences": lambda: {"rh": {}}}
+            ),
+            "miss_pct",
             differences=True,
         ),
-        "unknown metric 'wait_min'",
+        "unknown metric 'miss_pct'",
     ),
     (lambda: plots.gantt(three_jobs(), jobs=[99]), "jobs(=99) must be ids of the"),
     (
@@ -783,8 +786,9 @@ def test_policies_of_one_name_in_one_figure_differ():
 
 # ---- Pictures ----
 
-ANGLE = np.arange(9) * 2.4
-RADIUS = np.sqrt(ANGLE)
+RNG = np.random.default_rng(3)
+OURS = RNG.random((2, 9)).round(2)
+THEIRS = (OURS + RNG.normal(0, 0.1, (2, 9))).round(2)
 PICTURES = DRAW | {
     "bars": lambda ax: marks.bars(
         ax,
@@ -810,9 +814,9 @@ PICTURES = DRAW | {
     "many_points": lambda ax: marks.points(
         ax,
         list(cg.POLICIES)[:9],
-        (RADIUS * np.cos(ANGLE), RADIUS / 9),
-        (RADIUS * np.sin(ANGLE), RADIUS / 5),
-        (ANGLE / 9 - 2, ANGLE / 6 - 3),
+        (OURS[0], [0.05] * 9),
+        (OURS[1], [0.05] * 9),
+        tuple(THEIRS),
         front=(True, False),
     )[0],
     "phases": lambda ax: plots.slot_timeline(mixed(), ax=ax),

@@ -40,8 +40,7 @@ def test_values_of_earlier_times_are_drawn_in_order():
             response.tally(value, at=arrival)
 
     line = plots.monitor(cg.simulate(model), "response").get_lines()[1]
-    assert line.get_xdata().tolist() == [2, 5, 7, 9]
-    assert line.get_ydata().tolist() == [3, 2, 4, 4]
+    assert line.get_xydata().tolist() == [[2, 3], [5, 2], [7, 4], [9, 4]]
 
 
 @pytest.mark.parametrize("name", ["desk", "seen"])

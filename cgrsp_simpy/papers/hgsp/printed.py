@@ -58,7 +58,6 @@ def of_table_one(
     seeds: int | None = None, executor: Executor | int | None = None
 ) -> list[Entry]:
     """Judge the cells of Table I by simulation."""
-    drawn = "the tasks are drawn from the distribution of the authors' file"
     return [
         Entry(
             "Table I",
@@ -66,7 +65,9 @@ def of_table_one(
             row["verdict"],
             printed=row["printed"],
             ours=f"{row['least']:,.2f} to {row['greatest']:,.2f}",
-            reason="" if row["dataset"] in AUTHORS_SEEDS else drawn,
+            reason=""
+            if row["dataset"] in AUTHORS_SEEDS
+            else "the tasks are drawn from the distribution of the authors' file",
         )
         for row in table_one(seeds=range(seeds or SEEDS), executor=executor)
         if row["printed"]

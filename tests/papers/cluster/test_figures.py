@@ -97,7 +97,7 @@ def test_all_schedulers_are_tabled_except_those_for_logs(monkeypatch):
 
 # ---- claims and cells, on made-up runs ----
 
-SEEDS, NAMES = range(4), (*table.STATIC, *table.DYNAMIC)
+SEEDS, NAMES = range(5), (*table.STATIC, *table.DYNAMIC)
 
 
 def made_up(load):
@@ -116,7 +116,7 @@ def made_up(load):
             "wait_s": 800.0 + seed,
             "wait_variance_s2": inf,
             "starved": 10.0 - 20.0 * (name in table.DYNAMIC) * (load > 0.5) + index,
-            "success_pct": 85.0 + 10 * (name in table.DYNAMIC) + seed,
+            "success_pct": 100.0 if name in table.DYNAMIC else 79.0,  # as printed
         }
         for index, name in enumerate(NAMES)
         for seed in SEEDS
@@ -135,11 +135,8 @@ def test_the_load_of_a_scheduler_gives_its_printed_utilisation():
     assert len(rows) == 3 * len(table.PUBLISHED)
     assert {row["scheduler"]: row["load"] for row in rows if row["closest"]} == result
     (fifo,) = where(rows, scheduler="fifo", load=0.7)
-    assert (fifo["throughput_per_h"], fifo["published_throughput_per_h"]) == (
-        21.5,
-        12.5,
-    )
-    assert fifo["published_wait_s"] is None
+    known = {"throughput_per_h": 22.0, "published_throughput_per_h": 12.5}
+    assert (known | {"published_wait_s": None}).items() <= fifo.items()
 
 
 def test_claims_compare_the_groups_and_the_worst_with_the_best():
@@ -152,9 +149,11 @@ def test_claims_compare_the_groups_and_the_worst_with_the_best():
         for row in where(rows, figure="throughput_per_h")
         for kind in ("mean", "best")
     }
-    assert result[0.7, "mean"] == (pytest.approx(6.5), "yes")
-    assert result[0.7, "best"] == (pytest.approx(4.0), "yes")
-    assert result[1.0, "mean"] == (pytest.approx(33.5), "yes")
+    assert result == {
+        (load, kind): (pytest.approx(difference), "yes")
+        for load, *both in ((0.45, 6.5, 4.0), (0.7, 6.5, 4.0), (1.0, 33.5, 31.0))
+        for kind, difference in zip(("mean", "best"), both)
+    }
     starved = {
         row["load"]: (row["mean_holds"], row["best_holds"])
         for row in where(rows, figure="starved")
@@ -162,18 +161,18 @@ def test_claims_compare_the_groups_and_the_worst_with_the_best():
     assert starved == {0.45: ("no", "no"), 0.7: ("yes", "yes"), 1.0: ("yes", "yes")}
     unknown = where(rows, figure="wait_variance_s2")
     assert {row["mean_holds"] for row in unknown} == {"open"}
-    assert table.verdict(rows, "throughput_per_h", "mean") == (
-        ledger.REPRODUCED,
-        "true at every load",
-    )
-    assert table.verdict(rows, "starved", "best") == (
-        ledger.DIFFERENT,
-        "true at loads 0.7, 1",
-    )
-    assert table.verdict(rows, "wait_variance_s2", "best") == (
-        ledger.UNDECIDED,
-        "true at none of the loads",
-    )
+    assert [
+        table.verdict(rows, figure, kind)
+        for figure, kind in (
+            ("throughput_per_h", "mean"),
+            ("starved", "best"),
+            ("wait_variance_s2", "best"),
+        )
+    ] == [
+        (ledger.REPRODUCED, "true at every load"),
+        (ledger.DIFFERENT, "true at loads 0.7, 1"),
+        (ledger.UNDECIDED, "true at none of the loads"),
+    ]
 
 
 def test_cells_are_judged_at_the_closest_load(monkeypatch):
@@ -185,14 +184,15 @@ def test_cells_are_judged_at_the_closest_load(monkeypatch):
     entries = {(entry.where, entry.statement): entry for entry in printed.simulated(3)}
     hps = entries["Table II", "hps, utilisation_pct"]
     assert (hps.verdict, hps.printed) == (ledger.UNTESTABLE, "78.2")
-    assert hps.ours.startswith("71.5 ± ") and "0.7" in hps.reason
+    assert hps.ours.startswith("72.0 ± ") and "0.7" in hps.reason
     assert entries["Table II", "hps, wait_s"].verdict == ledger.DIFFERENT
-    assert entries["Table II", "pbs, wait_s"].ours.startswith("801.5 ± ")
     assert ("Table II", "hps, wait_variance_s2") not in entries
-    assert entries["Section VI", "sjf, starved"].ours.startswith("11.0 ± ")
-    done = {
-        name: entries["Section VI.B", f"{name} schedulers, jobs completed, %"]
+    assert [
+        entries[cell].ours
+        for cell in (("Table II", "pbs, wait_s"), ("Section VI", "sjf, starved"))
+    ] == ["802.0 ± 2.0", "11.0 ± 0.0"]
+    assert [
+        (entry.verdict, entry.ours)
         for name in ("static", "dynamic")
-    }
-    assert {entry.verdict for entry in done.values()} == {ledger.REPRODUCED}
-    assert done["static"].ours == "86.5 to 86.5"
+        for entry in [entries["Section VI.B", f"{name} schedulers, jobs completed, %"]]
+    ] == [(ledger.REPRODUCED, "79.0 to 79.0"), (ledger.REPRODUCED, "100.0 to 100.0")]

@@ -25,6 +25,8 @@ from cgrsp_simpy.papers.thesis.published import PRINTED
 from cgrsp_simpy.papers.thesis.verdict import KNOWN
 from cgrsp_simpy.studies.subject import Subject, subject_of
 
+SURGE = cg.day("surge")
+
 # ---- Printed values ----
 
 
@@ -96,58 +98,65 @@ def test_234_cells_of_means_are_counted_once_and_40_of_the_month():
         )
         for id in experiments.COUNTED
     }
-    assert counted.pop("5.13") == 40
-    assert sum(counted.values()) == 234
+    assert (counted.pop("5.13"), sum(counted.values())) == (40, 234)
     assert counted["5.4"] == 3  # the order-only row; the others are in Table 5.2
 
 
-def test_cells_measure_the_figure_of_their_row_and_column():
-    def source(id, row, column, part=""):
-        (cell,) = [
-            c
-            for c in TABLES[id].cells
-            if (c.row, c.column, c.part) == (row, column, part)
-        ]
-        return cell.measure.sources[0]
+@pytest.mark.parametrize(
+    ("id", "wanted", "seeds"),
+    [
+        ("5.1", None, experiments.SPREAD_SEEDS),
+        ("5.1", 3, experiments.SPREAD_SEEDS),
+        ("5.1", 999, 999),
+        ("5.2", None, 30),
+        ("5.2", 3, 3),
+    ],
+)
+def test_a_table_of_one_seed_is_compared_with_many(id, wanted, seeds):
+    assert TABLES[id].seeds(wanted) == seeds
 
-    assert source("5.2", "RH", "miss, %") == (HECTIC, "rh", "miss_pct")
-    assert source("5.5", "surge", "CADR", "wait, min") == (
-        cg.day("surge"),
-        "cadr",
-        "wait_min",
-    )
-    assert source("5.6", "70 %", "SPT") == (
-        cg.day("surge", tight_fraction=0.7),
-        "spt",
-        "miss_pct",
-    )
-    assert source("5.7", "C_max = 10", "RH", "miss, %") == (
-        cg.day("hectic", slots=10),
-        "rh",
-        "miss_pct",
-    )
-    assert source("5.8", "theta = 60 s", "wait, min") == (
-        HECTIC,
-        "spt-rescue:threshold_s=60",
-        "wait_min",
-    )
-    # the default: run once for all
-    assert source("5.8", "theta = 600 s", "wait, min") == (
-        HECTIC,
-        "spt-rescue",
-        "wait_min",
-    )
-    assert source("5.9", "CR* = 1.5", "miss, %") == (
-        HECTIC,
-        "cadr:critical_ratio=1.5",
-        "miss_pct",
-    )
-    assert source("5.10", "surge, 2 reserved", "tight miss, %") == (
-        cg.day("surge"),
-        "rh:reserve=2",
-        "tight_miss_pct",
-    )
-    assert source("5.13", "LCF", "cost, USD") == (MONTH, "lcf", "cost_usd")
+
+@pytest.mark.parametrize(
+    ("id", "row", "column", "part", "source"),
+    [
+        ("5.2", "RH", "miss, %", "", (HECTIC, "rh", "miss_pct")),
+        ("5.5", "surge", "CADR", "wait, min", (SURGE, "cadr", "wait_min")),
+        (
+            *("5.6", "70 %", "SPT", ""),
+            (cg.day("surge", tight_fraction=0.7), "spt", "miss_pct"),
+        ),
+        (
+            *("5.7", "C_max = 10", "RH", "miss, %"),
+            (cg.day("hectic", slots=10), "rh", "miss_pct"),
+        ),
+        (
+            *("5.8", "theta = 60 s", "wait, min", ""),
+            (HECTIC, "spt-rescue:threshold_s=60", "wait_min"),
+        ),
+        (  # the default: run once for all
+            *("5.8", "theta = 600 s", "wait, min", ""),
+            (HECTIC, "spt-rescue", "wait_min"),
+        ),
+        (
+            *("5.9", "CR* = 1.5", "miss, %", ""),
+            (HECTIC, "cadr:critical_ratio=1.5", "miss_pct"),
+        ),
+        (
+            *("5.10", "surge, 2 reserved", "tight miss, %", ""),
+            (SURGE, "rh:reserve=2", "tight_miss_pct"),
+        ),
+        ("5.13", "LCF", "cost, USD", "", (MONTH, "lcf", "cost_usd")),
+    ],
+)
+def test_cells_measure_the_figure_of_their_row_and_column(
+    id, row, column, part, source
+):
+    place = (row, column, part)
+    (cell,) = [c for c in TABLES[id].cells if (c.row, c.column, c.part) == place]
+    assert cell.measure.sources[0] == source
+
+
+def test_an_effect_compares_a_policy_with_the_one_that_it_extends():
     (effect,) = [
         c
         for c in TABLES["5.4"].cells

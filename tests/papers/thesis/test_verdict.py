@@ -124,6 +124,24 @@ def test_p_values_of_few_seeds_are_of_as_many_pairs(few):
 
 
 @pytest.mark.parametrize(
+    ("t", "p", "significant", "expected"),
+    [(2.02, "0.053", "No", UNDECIDED), (2.05, "0.050", "Yes", REPRODUCED)],
+)
+def test_a_conclusion_agrees_if_it_is_the_printed_one(t, p, significant, expected):
+    """Of thirty pairs, t is significant from 2.045 on; "Yes" is printed."""
+    cells = [cell for cell in TABLES["5.3"].cells if cell.column == "t"][:1]
+    noise = np.linspace(-1, 1, 30)
+    ours = [noise + t * noise.std(ddof=1) / math.sqrt(30), np.zeros(30)]
+    results = SimpleNamespace(replications=30, sample=lambda measure, n: ours)
+    rows = verdict.judged(replace(TABLES["5.3"], cells=cells), results)
+    assert [(row.column, row.ours, row.verdict) for row in rows] == [
+        ("t", f"{t:.3f}", DIFFERENT),
+        ("p", p, DIFFERENT),
+        ("significant", significant, expected),
+    ]
+
+
+@pytest.mark.parametrize(
     ("shift", "spread", "expected", "shown"),
     [
         (0.0, 10.0, REPRODUCED, "274.58 (-134.42 to 283.58; 44 %)"),
@@ -242,12 +260,11 @@ def test_the_tally_includes_only_counted_jobs():
         )
     ]
     assert tally(cells) == Tally(2, 1, math.sqrt(5))
-    assert tally(cells).share_pct == 50
-    assert "undecided" not in str(tally(cells))
+    assert str(tally(cells)) == "1 of 2 cells agree (50.0 %), rms z 2.24"
     few = Judged("5.2", "a", "b", "", "1", "1", counted=True, verdict=UNDECIDED)
     assert tally([*cells, few]) == Tally(3, 1, math.sqrt(5), 1)
-    assert str(tally([*cells, few])).startswith(
-        "1 of 3 cells agree (33.3 %), 1 are undecided"
+    assert str(tally([*cells, few])) == (
+        "1 of 3 cells agree (33.3 %), 1 are undecided, rms z 2.24"
     )
     assert math.isnan(tally([]).rms_z)
 

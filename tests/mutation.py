@@ -180,6 +180,10 @@ EQUAL: dict[tuple[str, str], str] = {
     ): "the columns of the jobs have the same length",
     (
         "rental/bulk.py",
+        "self.most = max(widths(scenario.workload), default=2)",
+    ): "it only reserves more memory",
+    (
+        "rental/bulk.py",
         "until_s = 3 * self.run.now_s[0] + LOOK_AHEAD_S",
     ): "drawn further ahead, the stock is the same",
     ("rental/bulk.py", 'fleet["row"] = fleet["payer"] = -2'): "no row is negative",
@@ -1370,19 +1374,19 @@ EQUAL: dict[tuple[str, str], str] = {
                 "better > 2,",
             ],
             "hgsp": [
-                'min(change["tasks1"], change["tasks2"]) >= -26,',
+                'round(-min(change["tasks1"], change["tasks2"])) < most_pct,',
                 '<= max(change["tasks1"], change["tasks2"]),',
                 'max(missed[key] for key in missed if key[0] in ("tasks1", "tasks2"))'
                 " <= 6,",
-                "100 < DECODED_PER_S <= 500,",
-                "100 <= DECODED_PER_S < 500,",
-                "1000 <= llm.TOKENS_PER_S < 2000,",
+                "decoding[0] < DECODED_PER_S <= decoding[1],",
+                "decoding[0] <= DECODED_PER_S < decoding[1],",
+                "prefill[0] <= llm.TOKENS_PER_S < prefill[1],",
             ],
             "thesis": [
                 "low <= load < high,",
                 "low < load <= high,",
                 "more_pct < 1,",
-                "min(misses) > 10 and max(misses) <= 11,",
+                "least < min(misses) and max(misses) <= most,",
                 "worst > 0.9,",
             ],
             "waiting": [

@@ -185,11 +185,15 @@ def test_bad_input_is_rejected(given, message):
     check_refused(lambda: cg.select(**usual | {"indifference": 1.0} | given), message)
 
 
-test_an_observation_that_is_not_finite_is_rejected = refusals(
+test_invalid_arguments_and_observations_are_rejected = refusals(
+    (
+        lambda: kim_nelson(lambda name, n: 1.0, NAMES[:2], 1.0, better="most"),
+        "unknown better 'most'; did you mean 'more'? (allowed: less, more)",
+    ),
     (
         lambda: kim_nelson(
             lambda name, n: math.inf if name == "B" else 1.0, NAMES[:2], 1.0
         ),
         "observation 0 of B",
-    )
+    ),
 )

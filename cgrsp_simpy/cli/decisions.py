@@ -131,7 +131,7 @@ def check_bounds(
     seconds = subject_of(scenario).work * (
         bounds / per_s + runs / subject_of(scenario).pace_per_s
     )
-    done = " or ".join(["bounded"] * (bounds > 0) + ["simulated"] * (runs > 0))
+    done = "bounded or simulated" if runs else "bounded"
     check_work(args, jobs, per_s=jobs / seconds, done=done)
 
 

@@ -295,6 +295,7 @@ WORK = {  # command -> jobs and hours that are announced
     "compare llm --seeds 1000000": "3,000,000,000 simulated 277.8",
     "compare spot --seeds 100000000": "350,000,000,000 simulated 3,240.7",
     "bound hectic --seeds 100000": "95,000,000 bounded 599.7",
+    "bound hectic --frontier --seeds 5000": "413,250,000 bounded or simulated 213.4",
     "advise hectic --seeds 1000000": "2,850,285,000 simulated 26.4",
     "papers tables thesis --seeds 10000": "1,679,600,000 simulated 15.6",
     "papers check --seeds 10000": "1,679,600,000 simulated 15.6",
@@ -303,12 +304,11 @@ WORK = {  # command -> jobs and hours that are announced
 
 @pytest.mark.parametrize("line", WORK)
 def test_work_of_hours_requires_yes(line, capsys):
-    jobs, done, hours = WORK[line].split()
-    verb = line.split()[0]
-    text = f"{jobs} jobs will be {done}, which takes about {hours} hours; add --yes"
-    status, out, err = outcome(capsys, *line.split())
-    assert (status, out) == (2, "")
-    assert err == f"cgrsp {verb}: {text} to start anyway\n"
+    jobs, *done, hours = WORK[line].split()
+    verb, *_ = words = line.split()
+    text = f"{jobs} jobs will be {' '.join(done)}, which takes about {hours} hours"
+    error = f"cgrsp {verb}: {text}; add --yes to start anyway\n"
+    assert outcome(capsys, *words) == (2, "", error)
 
 
 def test_half_the_width_of_bins_takes_four_times_as_long(capsys):

@@ -216,7 +216,8 @@ def wait_histogram(
     longest = max(waits_min.max(initial=0) for waits_min in waits)
     width = _width(longest)
     edges = width * np.arange(1 + math.ceil(longest / width + 1e-9))
-    policies, drawn = [run.policy for run in runs], []
+    drawn = []
+    policies = [run.policy for run in runs]
     for waits_min, name, look in zip(waits, named(runs, policies), looks(policies)):
         if not len(waits_min):
             continue

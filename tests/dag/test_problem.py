@@ -67,6 +67,7 @@ def test_data_without_a_connection_are_named_and_take_for_ever():
         "node a on GPU 0 sends data to b on GPU 2, but they are not connected",
     )
     assert makespans(problem, plan.gpu[None]) == [np.inf]
+    assert carried_out(problem, plan).start_s.tolist() == [0, np.inf, np.inf, np.inf]
     # 1 MB stays, and each node takes 9 more
     full = Problem(cg.dag.Graph([1, 1], [9, 9], [], [], resident_mb=[1, 0]), ONE)
     assert makespans(full, [[0, 0]]) == [2] and full.lasts.tolist() == [True, False]

@@ -292,6 +292,9 @@ def test_policy_bars_of_differences_have_the_intervals_of_the_differences():
     assert study.means()["rh"]["miss_pct"].half_width > 15
     assert ax.get_xlabel() == "missed deadlines (%): difference from fifo"
     assert "paired by seed" in ax.get_title(loc="left")
+    ax.figure.canvas.draw()
+    shown = [text.get_window_extent().x1 for text in ax.texts if text.get_text()]
+    assert len(shown) == 2 and max(shown) <= ax.get_window_extent().x1 + 2
 
 
 def two_parameters():

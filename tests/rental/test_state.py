@@ -176,6 +176,7 @@ def test_the_run_time_of_a_running_job_is_drawn_above_its_elapsed_time(
 def test_if_no_factor_is_above_what_has_run_the_job_ends_at_once():
     spread, certain = cg.Service(sigma=(0.2,)), cg.Service(sigma=(0.0,))
     assert spread.factor_above(1, 0.0, 0.0) == 0.0
+    assert spread.factor_above(1, 0.0, 1e-9) > 1e-9  # the probability rounds to 1
     assert 1e9 < spread.factor_above(1, 0.5, 1e9) <= 1e9 + 0.01
     assert certain.factor_above(1, 0.5, 0.7) == 1
     assert 1.3 < certain.factor_above(1, 0.5, 1.3) < 1.3 + 1e-9

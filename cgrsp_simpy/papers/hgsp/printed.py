@@ -58,6 +58,7 @@ def of_table_one(
     seeds: int | None = None, executor: Executor | int | None = None
 ) -> list[Entry]:
     """Judge the cells of Table I by simulation."""
+    drawn = "the tasks are drawn from the distribution of the authors' file"
     return [
         Entry(
             "Table I",
@@ -65,9 +66,7 @@ def of_table_one(
             row["verdict"],
             printed=row["printed"],
             ours=f"{row['least']:,.2f} to {row['greatest']:,.2f}",
-            reason=""
-            if row["dataset"] in AUTHORS_SEEDS
-            else "the tasks are drawn from the distribution of the authors' file",
+            reason="" if row["dataset"] in AUTHORS_SEEDS else drawn,
         )
         for row in table_one(seeds=range(seeds or SEEDS), executor=executor)
         if row["printed"]
@@ -199,7 +198,8 @@ def _assumptions() -> list[Entry]:
     at_text_speeds = greedy_assignment(slow, range(slow.tasks), True)
     tardiness = f"{at_text_speeds.weighted_tardiness / 1e6:.2f}M"
     printed = PRINTED["tasks3", "fifo"][0]
-    rates, decoding, prefill = "printed in the same section", (100, 500), (1000, 2000)
+    rates = "printed in the same section"
+    decoding, prefill = (100, 500), (1000, 2000)  # printed ranges, tokens/s
     return [
         claimed(
             "Section VI.A",

@@ -423,10 +423,8 @@ def _computed() -> list[Entry]:
     surge = dict(zip(PRINTED["5.5"].columns, PRINTED["5.5"].rows["surge"]))
     misses = [float(surge[name].split("/")[1]) for name in ("FIFO", "LCF", "Balanced")]
     least, most = 10, 11
-    worst = min(
-        float(cells[PRINTED["5.11"].columns.index("FIFO")])
-        for cells in PRINTED["5.11"].rows.values()
-    )
+    place = PRINTED["5.11"].columns.index("FIFO")
+    worst = min(float(cells[place]) for cells in PRINTED["5.11"].rows.values())
     return [
         *_loads(),
         compared(

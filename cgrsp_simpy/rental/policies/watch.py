@@ -8,14 +8,14 @@ in another hour (`outlook.seen_chances`):
     D = sum over k of q_k D_k                                      dispatched now
     H = (R + sum over k but Low of p_k D_k) / (1 - p_Low)          held for now
 
-R / (1 - p_Low) is the mean time until stock is drawn that is not Low
+R / (1 - p_Low) is the mean time until stock is redrawn as other than Low
 (`Holding.recovery_s`); with one time scale, R is the persistence tau. A slot is held
-while D > H: if it is seen Low, or if it is seen Medium and stock is drawn often. The
-policy decides again after `look_s` seconds, or at the next poll. The laxity of a job is
-its deadline - now - least mean execution time over the idle slots. Jobs with a laxity
-from 0 to below `urgent_s` are first, by deadline; then the shortest; then jobs of
-negative laxity. Each takes the slot of least D + mean execution time. In the thesis's
-model, which has no persistent stock, no slot is held, and only the order applies.
+while D > H: if it is seen Low, or if it is seen Medium and stock is redrawn often.
+The policy decides again after `look_s` seconds, or at the next poll. The laxity of a
+job is its deadline - now - least mean execution time over the idle slots. Jobs with a
+laxity from 0 to below `urgent_s` are first, by deadline; then the shortest; then jobs
+of negative laxity. Each takes the slot of least D + mean execution time. In the
+thesis's model, without persistent stock, no slot is held: only the order applies.
 """
 
 from __future__ import annotations
